@@ -1,0 +1,159 @@
+"""Checks of user input: labels, propensity columns, known propensities. Every check, once."""
+
+import difflib
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
+
+FEW_LABELS = 30
+
+
+def encode_labels(s, *, warn_few: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Turn observed labels into ``(labelled, classes)``: a boolean array and the two values.
+
+    The greater of the two values means labelled: 1 of 0/1, 1 of -1/1, True of False/True.
+    """
+    s = column_or_1d(s, warn=True)
+    kind = type_of_target(s, input_name="s", raise_unknown=True)
+    classes = np.unique(s)
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(
+            f"Unknown label type: {kind}. s must hold two classes of label: 0 (unlabelled) and "
+            "1 (labelled), False/True or -1/1."
+        )
+    if len(classes) > 2:
+        shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if len(classes) > 5 else "")
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}: s has "
+            f"{len(classes)} values ({shown}); it must hold 0 (unlabelled) and 1 (labelled)."
+        )
+    if len(classes) < 2:
+        unlabelled_only = classes[0] in (0, -1, False)
+        raise ValueError(
+            f"s holds only one class, {classes[0]!r}: "
+            + ("no row is labelled" if unlabelled_only else "every row is labelled")
+            + ". Learning needs labelled rows (1) and unlabelled rows (0)."
+        )
+    labelled = s == classes[1]
+    n_labelled = int(labelled.sum())
+    if warn_few and n_labelled < FEW_LABELS:
+        warnings.warn(
+            f"Only {n_labelled} labelled rows: with fewer than {FEW_LABELS} the class prior and "
+            "the propensity are very uncertain. Label more rows, or use fewer propensity "
+            "features.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return labelled, classes
+
+
+def encode_new_labels(s, classes: np.ndarray, n_rows: int) -> np.ndarray:
+    """Labels at predict time, against the classes seen in fit."""
+    s = column_or_1d(s, warn=True)
+    if len(s) != n_rows:
+        raise ValueError(f"s has {len(s)} rows, X has {n_rows}.")
+    unknown = np.setdiff1d(s, classes)
+    if unknown.size:
+        raise ValueError(
+            f"s holds {unknown[:5].tolist()}, which fit did not see; accepted are "
+            f"{classes.tolist()}."
+        )
+    return s == classes[1]
+
+
+def check_weights(sample_weight, X) -> np.ndarray | None:
+    """Non-negative float64 weights, or None when every row counts once."""
+    if sample_weight is None:
+        return None
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def resolve_features(
+    spec, feature_names: Sequence[str] | None, n_features: int, *, what="propensity_features"
+) -> np.ndarray:
+    """Column indices meant by names, indices, a boolean mask, or a callable on the names.
+
+    A callable gets the array of feature names (``x0, x1, ...`` where the input had none) and
+    returns any of the other forms.
+    """
+    names = None if feature_names is None else [str(name) for name in feature_names]
+    if callable(spec):
+        given = names if names is not None else [f"x{i}" for i in range(n_features)]
+        spec = spec(np.asarray(given, dtype=object))
+        names = given
+    if spec is None:
+        return np.empty(0, dtype=np.intp)
+    if isinstance(spec, str | int | np.integer):
+        spec = [spec]
+    spec = np.asarray(spec, dtype=object) if len(spec) and isinstance(spec[0], str) else spec
+    items = list(spec)
+    if not items:
+        return np.empty(0, dtype=np.intp)
+    if all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != n_features:
+            raise ValueError(
+                f"{what} is a mask of length {len(items)}, but X has {n_features} columns."
+            )
+        return np.flatnonzero(np.asarray(items, dtype=bool))
+    columns = [_resolve_one(item, names, n_features, what) for item in items]
+    repeated = sorted({items[i] for i, c in enumerate(columns) if c in columns[:i]}, key=str)
+    if repeated:
+        raise ValueError(f"{what} names a column twice: {repeated}.")
+    return np.asarray(columns, dtype=np.intp)
+
+
+def _resolve_one(item, names: list[str] | None, n_features: int, what: str) -> int:
+    if isinstance(item, str):
+        if names is None:
+            raise ValueError(
+                f"{what} names the column {item!r}, but X has no column names. Pass a DataFrame, "
+                f"or indices from 0 to {n_features - 1}."
+            )
+        if item in names:
+            return names.index(item)
+        near = difflib.get_close_matches(item, names, n=3, cutoff=0.5)
+        hint = f"Nearest names: {', '.join(near)}." if near else f"Columns: {', '.join(names[:10])}"
+        raise ValueError(f"{what}: X has no column {item!r}. {hint}")
+    if isinstance(item, int | np.integer):
+        if not -n_features <= item < n_features:
+            raise ValueError(
+                f"{what}: column index {item} is out of range; X has {n_features} columns, so "
+                f"indices run from 0 to {n_features - 1}."
+            )
+        return int(item) % n_features
+    raise ValueError(
+        f"{what} must hold column names, indices or a boolean mask; got {item!r} "
+        f"({type(item).__name__})."
+    )
+
+
+def check_propensity(propensity, labelled: np.ndarray) -> np.ndarray:
+    """A known propensity as one float64 a row, in (0, 1]; a single number is repeated.
+
+    Zero is allowed on unlabelled rows only: such a positive could never be labelled.
+    """
+    n_rows = len(labelled)
+    values = np.asarray(propensity, dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(n_rows, float(values))
+    elif values.ndim != 1:
+        raise ValueError(f"propensity must be one number or one a row; got shape {values.shape}.")
+    if len(values) != n_rows:
+        raise ValueError(f"propensity has {len(values)} values, X has {n_rows} rows.")
+    outside = ~((values >= 0) & (values <= 1))  # also true for NaN
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise ValueError(
+            f"propensity must lie in (0, 1]; row {row} has {values[row]!r} "
+            f"({int(outside.sum())} such rows)."
+        )
+    impossible = labelled & (values == 0)
+    if impossible.any():
+        raise ValueError(
+            f"propensity is 0 on labelled row {int(np.argmax(impossible))} "
+            f"({int(impossible.sum())} such rows): a row that was labelled had a positive chance."
+        )
+    return values

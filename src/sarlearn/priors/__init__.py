@@ -1,0 +1,1 @@
+"""Class-prior estimators, one file each."""
