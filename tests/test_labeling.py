@@ -283,8 +283,9 @@ def test_one_dimensional_X_is_refused():
     [
         ([0, 1, 2], "3 values (0, 1, 2)"),
         ([0.5, 0.7, 0.1], "continuous"),
-        ([0, 0, 0], "no positive row, only 0"),
-        ([-1, -1, -1], "no positive row, only -1"),
+        ([0, 0, 0], "no positive row"),
+        ([-1, -1, -1], "no positive row"),
+        (["b", "b", "b"], "holds only 'b', which could be either class"),
         ([0, 1], "inconsistent numbers of samples"),
         ([0, 1, np.nan], "NaN"),
         ([[0, 1], [1, 0], [1, 1]], "1d array"),

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
@@ -62,6 +63,26 @@ def encode_new_labels(s, classes: np.ndarray, n_rows: int) -> np.ndarray:
             f"{classes.tolist()}."
         )
     return s == classes[1]
+
+
+def encode_classes(y, *, name: str = "y") -> np.ndarray:
+    """True where a known class is the positive one: the greater of two values, or 1 alone."""
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name=name)
+    kind = type_of_target(y, input_name=name, raise_unknown=True)
+    classes = np.unique(y)
+    if kind not in ("binary", "multiclass") or len(classes) > 2:
+        shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if len(classes) > 5 else "")
+        raise ValueError(
+            f"{name} must hold two classes, such as 0/1, False/True or -1/1; it is {kind} with "
+            f"{len(classes)} values ({shown})."
+        )
+    if len(classes) == 1 and classes[0] not in (-1, 0, 1):
+        raise ValueError(
+            f"{name} holds only {classes.tolist()[0]!r}, which could be either class; with one "
+            "class alone, 1 (or True) means positive, 0 (or -1, False) negative."
+        )
+    return y == (classes[1] if len(classes) == 2 else 1)
 
 
 def check_weights(sample_weight, X) -> np.ndarray | None:

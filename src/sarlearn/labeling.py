@@ -13,16 +13,13 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 from sklearn.utils import (
-    assert_all_finite,
     check_array,
     check_consistent_length,
     check_random_state,
 )
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import column_or_1d
 
 from ._compat import get_feature_names, num_samples, safe_indexing
-from ._validation import check_propensity, resolve_features
+from ._validation import check_propensity, encode_classes, resolve_features
 
 __all__ = [
     "ConstantLabeling",
@@ -308,31 +305,14 @@ def label(
             "mechanism must be callable on X, for instance ConstantLabeling(0.3); got "
             f"{mechanism!r} ({type(mechanism).__name__})."
         )
-    positive = _encode_classes(y)
+    positive = encode_classes(y)
     check_consistent_length(X, positive)
+    if not positive.any():
+        raise ValueError("y holds no positive row: there is nothing to label.")
     propensity = check_propensity(mechanism(X), np.zeros(len(positive), dtype=bool))
     # RandomState and not Generator: NumPy freezes its stream, so labels stay the same for ever.
     drawn = check_random_state(random_state).random_sample(len(positive)) < propensity
     return (positive & drawn).astype(int), propensity
-
-
-def _encode_classes(y) -> np.ndarray:
-    """True where the class is the positive one: the greater of two values."""
-    y = column_or_1d(y, warn=True)
-    assert_all_finite(y, input_name="y")
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    classes = np.unique(y)
-    if kind not in ("binary", "multiclass") or len(classes) > 2:
-        shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if len(classes) > 5 else "")
-        raise ValueError(
-            f"y must hold two classes, such as 0/1, False/True or -1/1; it is {kind} with "
-            f"{len(classes)} values ({shown})."
-        )
-    if len(classes) < 2 and classes[0] not in (1, True):
-        raise ValueError(
-            f"y holds no positive row, only {classes.tolist()[0]!r}: there is nothing to label."
-        )
-    return y == classes[-1]
 
 
 def _columns(X, features, what: str = "features") -> np.ndarray:
