@@ -1,0 +1,163 @@
+"""Save and load models: files that can be opened without running code from them."""
+
+import importlib
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .io import write_atomically
+
+__all__ = ["SavedModel", "load", "load_file", "save"]
+
+_FORMAT = "sarlearn-model"
+# Types of this package, no estimators, that a fitted model may hold.
+_PLAIN_TYPES = frozenset({"sarlearn.tables.FromColumns"})
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What a model file holds: the model, the versions that wrote it, and notes of the caller."""
+
+    model: Any
+    versions: dict[str, str]
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None) -> None:
+    """Save a fitted model to a file that can be loaded without running code from it.
+
+    Parameters
+    ----------
+    model : estimator
+        Any estimator of this package, or a pipeline that ends in one.
+    path : path
+        Usually ``*.skops``. Written to a temporary file first, then renamed.
+    notes : dict, optional
+        Plain values to keep with the model; :func:`load_file` gives them back.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sarlearn.saving
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.skops"
+    ...     sarlearn.saving.save(model, path)
+    ...     sarlearn.saving.load(path).predict([[1.0]])
+    array([1])
+    """
+    import sklearn
+
+    sio = _skops()
+    content = {
+        "format": _FORMAT,
+        "versions": {"sarlearn": __version__, "scikit-learn": sklearn.__version__},
+        "notes": dict(notes or {}),
+        "model": model,
+    }
+    with write_atomically(path) as temporary:
+        sio.dump(content, temporary)
+        foreign = _foreign_types(sio, temporary.read_bytes())
+    if foreign:
+        warnings.warn(
+            f"The model holds {', '.join(foreign)}, which sarlearn.load refuses unless it is "
+            f"called with trusted={foreign!r}.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def load(path: str | os.PathLike, *, trusted: Sequence[str] = ()):
+    """Load a model saved by :func:`save`.
+
+    Only types of scikit-learn, NumPy, SciPy and this package are built; a file that holds any
+    other is refused and its types are named. A file written by another version gives a warning.
+
+    Parameters
+    ----------
+    path : path
+    trusted : sequence of str
+        Full names of further types to accept, such as ``"lightgbm.sklearn.LGBMClassifier"``.
+        Name only types whose source you trust: loading them may run their code.
+
+    Returns
+    -------
+    model : estimator
+    """
+    return load_file(path, trusted=trusted).model
+
+
+def load_file(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> SavedModel:
+    """Load a model with the versions that wrote it and the notes kept with it."""
+    path = Path(path)
+    sio = _skops()
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no model file {path}.")
+    data = path.read_bytes()  # once, so that what is checked is what is loaded
+    try:
+        foreign = [name for name in _foreign_types(sio, data) if name not in set(trusted)]
+        if not foreign:
+            content = sio.loads(data, trusted=sio.get_untrusted_types(data=data))
+    except Exception as error:  # zip, JSON, NumPy or attribute errors, by where it is damaged
+        raise ValueError(
+            f"{path} is not a model saved by sarlearn, or it is damaged ({_first_line(error)})."
+        ) from error
+    if foreign:
+        raise ValueError(
+            f"{path} holds types that are not known to be safe: {', '.join(foreign)}. If you "
+            "trust the file's source, name them in sarlearn.load(..., trusted=[...])."
+        )
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ValueError(
+            f"{path} holds a {type(content).__name__}, not a model saved by sarlearn.save."
+        )
+    _warn_of_versions(path, content["versions"])
+    return SavedModel(content["model"], content["versions"], content["notes"])
+
+
+def _skops():
+    try:
+        return importlib.import_module("skops.io")
+    except ImportError as error:
+        raise ImportError("Saved models need skops: pip install 'sarlearn[skops]'.") from error
+
+
+def _foreign_types(sio, data: bytes) -> list[str]:
+    """Types in the file beyond those skops trusts and the estimators of this package."""
+    return [name for name in sio.get_untrusted_types(data=data) if not _is_ours(name)]
+
+
+def _is_ours(name: str) -> bool:
+    from sklearn.base import BaseEstimator
+
+    module_name, _, class_name = name.rpartition(".")
+    if module_name.split(".")[0] != __package__:
+        return False
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError):
+        return False
+    return name in _PLAIN_TYPES or (isinstance(found, type) and issubclass(found, BaseEstimator))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _warn_of_versions(path: Path, versions: dict[str, str]) -> None:
+    import sklearn
+
+    running = {"sarlearn": __version__, "scikit-learn": sklearn.__version__}
+    for library, version in running.items():
+        if versions.get(library) != version:
+            warnings.warn(
+                f"{path} was saved with {library} {versions.get(library)}, and this is {version}: "
+                "check a few predictions, or fit the model again.",
+                UserWarning,
+                stacklevel=4,
+            )
