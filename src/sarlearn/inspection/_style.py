@@ -1,0 +1,45 @@
+"""Colours and small drawing helpers shared by the displays."""
+
+# Okabe and Ito's palette, safe for the colour-blind (Wong, Nature Methods 8, 441, 2011).
+BLUE, ORANGE, GREEN, PINK, SKY, AMBER = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#e69f00",
+)
+SERIES = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER)
+MUTED = "#808080"
+MAX_TEXT = 26
+
+
+def shorten(text: str, length: int = MAX_TEXT) -> str:
+    """Text on one line, cut with an ellipsis where it is longer than the figure has room for."""
+    text = " ".join(str(text).split())
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def plain(text_artist):
+    """Show text as it is: a ``$`` in a column's name starts no formula."""
+    text_artist.set_parse_math(False)
+    return text_artist
+
+
+def new_axes(ax):
+    """The given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install 'sarlearn[plot]'.") from error
+    return plt.subplots(layout="constrained")[1]
+
+
+def tidy(ax, *, grid: str = "y") -> None:
+    """Fewer lines: no box, a light grid behind the data."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.grid(axis=grid, color=MUTED, alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
