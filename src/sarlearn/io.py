@@ -129,7 +129,7 @@ def _unreadable(path: Path, kind: str, error: Exception) -> ValueError:
     return ValueError(f"{path} cannot be read as {kind}: {lines[0].rstrip('.')}.")
 
 
-def _read_csv(path: Path, backend: str, text_columns: tuple[str, ...]):
+def _read_csv(path: Path, backend: Any, text_columns: tuple[str, ...]):
     import narwhals as nw
 
     header, separator = _read_header(path)
@@ -172,17 +172,17 @@ def _read_header(path: Path) -> tuple[list[str], str]:
     return header, separator
 
 
-def _read_parquet(path: Path, backend: str, text_columns: tuple[str, ...]):
+def _read_parquet(path: Path, backend: Any, text_columns: tuple[str, ...]):
     import narwhals as nw
 
     return nw.read_parquet(str(path), backend=backend).to_native()
 
 
-def _read_arrow(path: Path, backend: str, text_columns: tuple[str, ...]):
+def _read_arrow(path: Path, backend: Any, text_columns: tuple[str, ...]):
     if backend == "polars":
         import polars as pl
 
-        return pl.read_ipc(path, memory_map=False)
+        return pl.read_ipc(path)
     import pandas as pd
 
     return pd.read_feather(path)

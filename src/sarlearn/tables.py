@@ -72,7 +72,9 @@ class FromColumns:
         return f"FromColumns({self.columns!r})"
 
 
-class TableEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class TableEncoder(  # type: ignore[call-arg]
+    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
     """Turn a data frame with mixed columns into a data frame of numbers.
 
     Numeric columns are filled with the median and scaled to mean 0 and variance 1; a gap also
@@ -238,6 +240,12 @@ class TableEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             offset = len(self.feature_names_out_) - encoded.shape[1]
             block[:] = encoded[:, positions - offset]
         return positions, block
+
+    def category_of_output(self, position: int) -> str | None:
+        """The category an encoded column stands for; None for a number."""
+        name = self.feature_names_out_[position]
+        prefix = output_name(origin(name), "")
+        return name[len(prefix) :] if name.startswith(prefix) else None
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the encoded columns."""
