@@ -1,0 +1,139 @@
+"""The contract every class-prior estimator keeps: three numbers, and whether one was cut off."""
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._compat import fit_context
+from .._validation import encode_labels
+
+
+@dataclass
+class PriorCurve:
+    """What a method looked at before it decided: ``y`` over ``x``, and where it stopped.
+
+    ``marker`` is the point chosen on the curve; ``level``, where the method has one, the
+    threshold it compared with; ``points`` says that the values are separate, not a line.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    x_label: str
+    y_label: str
+    marker: tuple[float, float] | None = None
+    level: float | None = None
+    points: bool = False
+    log_x: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Estimate(NamedTuple):
+    """What a method found: kappa before clipping, and what it knows about it."""
+
+    kappa: float
+    at_boundary: bool = False
+    purity: float = 1.0
+
+
+class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
+    """Base of the class-prior estimators.
+
+    With ``q`` the labelled share of the rows, a single training set has::
+
+        alpha = q + (1 - q) kappa        c = q / alpha
+
+    where ``alpha = P(y=1)``, ``kappa = P(y=1 | s=0)`` and ``c = P(s=1 | y=1)``. A subclass gives
+    kappa; the conversion, the clipping to its range and the warnings are done here, once.
+    """
+
+    _parameter_constraints: dict = {"single_sample": ["boolean"]}
+    single_sample: bool
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y):
+        """Estimate the class prior.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows, labelled and unlabelled together.
+        y : array-like of shape (n_samples,)
+            The observed labels s: 1 for labelled positives, 0 for unlabelled rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X, labelled = self._check_input(X, y)
+        self._set_prior(self._estimate(X, labelled), labelled)
+        return self
+
+    @abstractmethod
+    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+        """Find kappa, and set what the method wants to show on the way."""
+
+    def _check_input(self, X, y) -> tuple[Any, np.ndarray]:
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+        )
+        labelled, self.classes_ = encode_labels(y)
+        check_informative(X)
+        return X, labelled
+
+    def _set_prior(self, found: Estimate, labelled: np.ndarray) -> None:
+        """Store the three numbers. Of the labelled rows a share `purity` is positive."""
+        kappa = float(np.clip(found.kappa, 0.0, 1.0))
+        q = float(np.mean(labelled))
+        pooled = q * found.purity + (1.0 - q) * kappa
+        self.unlabeled_prior_ = kappa
+        self.class_prior_ = min(pooled, 1.0) if self.single_sample else kappa
+        self.label_frequency_ = min(q * found.purity / max(pooled, 1e-300), 1.0)
+        self.clipped_ = bool(found.at_boundary or not 0.0 < found.kappa < 1.0)
+        if self.clipped_:
+            warnings.warn(
+                f"{type(self).__name__}: the estimate is at the boundary of its range: the share "
+                f"of positives among the unlabelled rows comes out as {kappa:.3g}. Compare it with "
+                "other estimators (compare_priors) before using it.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "class_prior_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fitted_curve(self) -> PriorCurve:
+        check_is_fitted(self)
+        return self.curve_
+
+
+def check_informative(X) -> None:
+    """Refuse a matrix whose every column holds one value: nothing tells rows apart."""
+    if not np.any(column_range(X) > 0):
+        raise ValueError(
+            f"All {X.shape[1]} features of X are constant over its {X.shape[0]} rows: nothing "
+            "tells positive rows from the others. Pass at least one feature that varies."
+        )
+
+
+def column_range(X) -> np.ndarray:
+    """Maximum minus minimum of each column, dense or sparse."""
+    if sp.issparse(X):
+        high, low = X.max(axis=0).toarray().ravel(), X.min(axis=0).toarray().ravel()
+    else:
+        high, low = X.max(axis=0), X.min(axis=0)
+    return np.asarray(high - low, dtype=np.float64)

@@ -1,0 +1,74 @@
+"""Scaled distances, Gaussian features and stratified subsamples, dense and sparse alike."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from ._base import column_range
+
+BLOCK_ROWS = 4096
+
+
+def scale_columns(X, scaling: str):
+    """Divide each column by its range ("minmax") or standard deviation ("standard").
+
+    Distances do not see shifts, so nothing is subtracted and sparse input stays sparse. Columns
+    that do not vary are left alone: they add nothing to a distance.
+    """
+    if scaling == "none":
+        return X
+    if scaling == "minmax":
+        size = column_range(X)
+    elif sp.issparse(X):
+        size = np.sqrt(mean_variance_axis(X, axis=0)[1])
+    else:
+        size = X.std(axis=0)
+    inverse = 1.0 / np.where(size > 0, size, 1.0)
+    if sp.issparse(X):
+        return (X @ sp.diags_array(inverse)).tocsr()
+    # Distances between rows far from the origin lose digits; dense rows are centred for free.
+    return (X - X.mean(axis=0)) * inverse
+
+
+def squared_distances(A, B) -> np.ndarray:
+    """Squared Euclidean distances of all pairs of rows."""
+    return euclidean_distances(A, B, squared=True)
+
+
+def median_distance(squared: np.ndarray) -> float:
+    """Square root of the median of squared distances: the unit of the kernel widths."""
+    median = float(np.median(squared))
+    if median == 0.0:
+        raise ValueError(
+            "More than half of the pairs of rows of X are identical, so the kernel has no width. "
+            "Remove repeated rows, or use a method on scores such as BestBinEstimator."
+        )
+    return float(np.sqrt(median))
+
+
+def stratified_subsample(labelled: np.ndarray, max_rows: int, rng) -> np.ndarray:
+    """At most `max_rows` row numbers, ascending, with the labelled share of the whole."""
+    n_rows = len(labelled)
+    if n_rows <= max_rows:
+        return np.arange(n_rows)
+    n_labelled = int(labelled.sum())
+    take_labelled = min(max(round(max_rows * n_labelled / n_rows), 1), max_rows - 1)
+    chosen = [
+        rng.choice(np.flatnonzero(group), size=min(take, int(group.sum())), replace=False)
+        for group, take in ((labelled, take_labelled), (~labelled, max_rows - take_labelled))
+    ]
+    return np.sort(np.concatenate(chosen))
+
+
+def distance_blocks(X, centers, groups: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Squared distances to the centres, a block of rows of one group at a time.
+
+    Memory stays at a block times the centres, however many rows there are.
+    """
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            yield int(group), squared_distances(X[rows[start : start + BLOCK_ROWS]], centers)

@@ -1,0 +1,168 @@
+"""Out-of-fold scores g(x) ~ P(s=1 | x): what half of the estimators read instead of X."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array, check_consistent_length
+
+from .._compat import fit_context
+from .._validation import encode_labels
+from ._base import Estimate, PriorEstimator
+
+CV_CONSTRAINT = ["cv_object"]  # a number, a splitter, or an iterable of (train, test)
+
+
+def out_of_fold_scores(X, s, *, scorer=None, cv=5, random_state=None) -> np.ndarray:
+    """Score every row with models that did not see it: ``g(x)``, an estimate of ``P(s=1 | x)``.
+
+    In-sample scores of a flexible model put all labelled rows on top, and every estimator that
+    reads them then finds no positives among the unlabelled. A row scored by several folds (a
+    repeated splitter) gets the mean of its scores.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The rows, labelled and unlabelled together.
+    s : array-like of shape (n_samples,)
+        Observed labels, 1 for labelled.
+    scorer : classifier with ``predict_proba``, default=None
+        None is logistic regression on standardised columns. Class weights spoil the calibration
+        that `ElkanNoto` needs; the others bear them.
+    cv : int >= 2, splitter or iterable of (train, test), default=5
+        A number is that many shuffled folds, stratified by `s`.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the folds; used only where `cv` is a number.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_samples,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sarlearn.priors import out_of_fold_scores
+    >>> X, target = load_breast_cancer(return_X_y=True)
+    >>> scores = out_of_fold_scores(X, target == 0, random_state=0)
+    >>> scores.shape, bool(scores[target == 0].mean() > 0.9)
+    ((569,), True)
+    """
+    labelled, _ = encode_labels(s, warn_few=False)
+    model = default_scorer(sparse=sp.issparse(X)) if scorer is None else scorer
+    if not is_classifier(model) or not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"scorer must be a classifier with predict_proba; got {model!r}. Wrap one without it "
+            "in sklearn.calibration.CalibratedClassifierCV."
+        )
+    target = labelled.astype(int)
+    total, count = np.zeros(len(target)), np.zeros(len(target))
+    for train, test in splits(X, labelled, cv, random_state):
+        held_in = np.unique(target[train])
+        if len(held_in) < 2:
+            raise ValueError(
+                f"A training fold of cv={cv!r} holds only rows with s={held_in[0]}; every fold "
+                "needs labelled and unlabelled rows. Use stratified folds, or fewer."
+            )
+        fitted = clone(model).fit(X[train], target[train])
+        total[test] += fitted.predict_proba(X[test])[:, 1]
+        count[test] += 1
+    if (count == 0).any():
+        raise ValueError(
+            f"cv={cv!r} leaves {int((count == 0).sum())} rows in no test fold; each row needs a "
+            "score from a model that did not see it."
+        )
+    return total / count
+
+
+def default_scorer(sparse: bool = False):
+    """Logistic regression on standardised columns; sparse input is scaled, not centred."""
+    return make_pipeline(StandardScaler(with_mean=not sparse), LogisticRegression(max_iter=1000))
+
+
+def splits(X, labelled: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The (train, test) pairs meant by `cv`, after checking that there are rows enough."""
+    if isinstance(cv, int | np.integer):
+        for name, size in (("labelled", labelled.sum()), ("unlabelled", (~labelled).sum())):
+            if size < cv:
+                raise ValueError(
+                    f"cv={cv} folds need at least {cv} {name} rows; there are {int(size)}. Use "
+                    "fewer folds, or label more rows."
+                )
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+    target = labelled.astype(int)
+    return list(check_cv(cv, target, classifier=True).split(X, target))
+
+
+def fold_numbers(X, labelled: np.ndarray, cv, random_state) -> np.ndarray:
+    """The test fold of each row, for methods that keep sums per fold: every row in one fold."""
+    folds = np.full(len(labelled), -1)
+    seen = np.zeros(len(labelled), dtype=int)
+    for number, (_, test) in enumerate(splits(X, labelled, cv, random_state)):
+        folds[test] = number
+        seen[test] += 1
+    if (seen != 1).any():
+        raise ValueError(
+            f"cv={cv!r} puts row {int(np.argmax(seen != 1))} in {seen[np.argmax(seen != 1)]} test "
+            "folds; each row must be in exactly one."
+        )
+    n_folds = folds.max() + 1
+    held = np.stack([np.bincount(folds[rows], minlength=n_folds) for rows in (labelled, ~labelled)])
+    if (held == 0).any():
+        raise ValueError(
+            f"A test fold of cv={cv!r} lacks labelled or unlabelled rows (labelled rows a fold: "
+            f"{held[0].tolist()}). Use stratified folds, or fewer."
+        )
+    return folds
+
+
+class ScorePriorEstimator(PriorEstimator):
+    """Base of the estimators that read one out-of-fold score a row."""
+
+    _parameter_constraints: dict = {
+        **PriorEstimator._parameter_constraints,
+        "scorer": "no_validation",
+        "cv": CV_CONSTRAINT,
+        "random_state": ["random_state"],
+    }
+
+    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+        scores = out_of_fold_scores(
+            X, labelled, scorer=self.scorer, cv=self.cv, random_state=self.random_state
+        )
+        return self._estimate_from_scores(scores, labelled)
+
+    def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
+        """Kappa, unclipped, from held-out scores."""
+        raise NotImplementedError
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit_scores(self, scores, y):
+        """Estimate from scores at hand: out-of-fold, out-of-bag, or of another model.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples,)
+            Held-out estimates of ``P(s=1 | x)``, in [0, 1].
+        y : array-like of shape (n_samples,)
+            The observed labels s.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="scores")
+        if scores.ndim != 1:
+            raise ValueError(f"scores must be one number a row; got shape {scores.shape}.")
+        check_consistent_length(scores, y)
+        outside = (scores < 0) | (scores > 1)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise ValueError(f"scores must lie in [0, 1]; row {row} has {scores[row]!r}.")
+        labelled, self.classes_ = encode_labels(y)
+        self._set_prior(self._estimate_from_scores(scores, labelled), labelled)
+        return self
