@@ -1,0 +1,25 @@
+"""The data sets of Bekker and Davis (2018), preprocessed as they say.
+
+Upstream files are looked for in the directory SARLEARN_DATA, in subdirectories named after the data
+sets, then in the cache (SARLEARN_CACHE, by default ``~/.cache/sarlearn``), and otherwise downloaded
+into the cache, from upstream or from SARLEARN_MIRROR. Whatever their source, their sha256 is
+checked. Parsed data is kept in the cache. SARLEARN_DATA is never written to.
+"""
+
+from ._loaders import (
+    load_adult,
+    load_breast_cancer_wisconsin,
+    load_covtype,
+    load_ijcnn,
+    load_mushroom,
+    load_newsgroups,
+)
+
+__all__ = [
+    "load_adult",
+    "load_breast_cancer_wisconsin",
+    "load_covtype",
+    "load_ijcnn",
+    "load_mushroom",
+    "load_newsgroups",
+]

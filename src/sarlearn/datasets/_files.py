@@ -1,0 +1,234 @@
+"""The upstream files of the data sets: where they are looked for, how they are checked and fetched.
+
+A file is known by the sha256 of its *content*, decompressed: upstream's ``covtype.data.gz`` and the
+same text compressed by someone else are the same file.
+"""
+
+import bz2
+import contextlib
+import gzip
+import hashlib
+import http.client
+import io
+import os
+import tempfile
+import urllib.error
+import urllib.request
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import __version__
+
+TIMEOUT_SECONDS = 30
+CHUNK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One upstream file.
+
+    ``contents`` lists the accepted versions as (sha256, size in bytes or None where only the
+    checksum is published), of the decompressed content, or of an archive as it is.
+    """
+
+    directory: str
+    name: str
+    urls: tuple[str, ...]
+    contents: tuple[tuple[str, int | None], ...]
+    other_names: tuple[str, ...] = ()
+    zip_member: str | None = None
+    is_archive: bool = False
+
+    @property
+    def limit(self) -> int:
+        """Bytes that no true version reaches, compressed or not: a bound on endless input."""
+        return max(1 << 20, 2 * max(size for _, size in self.contents if size is not None))
+
+    @property
+    def expected(self) -> str:
+        return " or ".join(
+            f"sha256 {digest}" + ("" if size is None else f" ({size:,} bytes)")
+            for digest, size in self.contents
+        )
+
+    def content_of(self, raw: bytes, where: str) -> bytes:
+        """The content of a file's bytes, decompressed and verified; otherwise OSError."""
+        try:
+            content = raw if self.is_archive else _decompress(raw, self.zip_member, self.limit)
+        except (OSError, EOFError, KeyError, zlib.error, zipfile.BadZipFile) as error:
+            raise OSError(f"{where} is damaged: it cannot be decompressed ({error}).") from error
+        digest = hashlib.sha256(content).hexdigest()
+        if digest not in [accepted for accepted, _ in self.contents]:
+            raise OSError(
+                f"{where} is not the expected {self.name}: its content has sha256 {digest} "
+                f"({len(content):,} bytes), expected {self.expected}."
+            )
+        return content
+
+
+def data_dir() -> Path | None:
+    """The directory of data files that the user already has: SARLEARN_DATA, only ever read."""
+    value = os.environ.get("SARLEARN_DATA")
+    return Path(value).expanduser() if value else None
+
+
+def cache_dir() -> Path:
+    """Where downloads and parsed data are kept: SARLEARN_CACHE, or ``~/.cache/sarlearn``."""
+    cache = Path(os.environ.get("SARLEARN_CACHE") or "~/.cache/sarlearn").expanduser()
+    data = data_dir()
+    if data is not None and cache.resolve().is_relative_to(data.resolve()):
+        raise ValueError(
+            f"The cache {cache} lies in SARLEARN_DATA ({data}), which is never written to; "
+            "set SARLEARN_CACHE to another directory."
+        )
+    return cache
+
+
+def obtain(files: Sequence[DataFile], *, download: bool) -> list[bytes]:
+    """The verified content of each file, from SARLEARN_DATA, the cache, or the network."""
+    contents = []
+    for i, file in enumerate(files):
+        path = _find(file)
+        if path is not None:
+            contents.append(file.content_of(path.read_bytes(), str(path)))
+            continue
+        failures = _download(file, contents) if download else ["downloading was not allowed"]
+        if failures:
+            missing = [other for other in files[i:] if _find(other) is None]
+            raise OSError(_how_to_supply(missing, failures))
+    return contents
+
+
+def _find(file: DataFile) -> Path | None:
+    names = [file.name, *file.other_names]
+    names += [name + suffix for name in names for suffix in (".gz", ".bz2")]
+    for root in (data_dir(), cache_dir()):
+        for name in names:
+            if root is not None and (path := root / file.directory / name).is_file():
+                return path
+    return None
+
+
+def _how_to_supply(missing: Sequence[DataFile], failures: Sequence[str]) -> str:
+    places = [str(root / missing[0].directory) for root in (data_dir(), cache_dir()) if root]
+    return "\n".join(
+        [
+            f"Could not get {', '.join(file.name for file in missing)}:",
+            *(f"  {failure}" for failure in failures),
+            f"Nothing was kept. To supply the data by hand, put these files into "
+            f"{' or '.join(places)}:",
+            *(f"  {file.name}: {file.expected}, from {file.urls[0]}" for file in missing),
+            "or set SARLEARN_DATA to a directory that holds them in "
+            f"{missing[0].directory}{os.sep}, or SARLEARN_MIRROR to the address of a copy.",
+        ]
+    )
+
+
+def _download(file: DataFile, contents: list[bytes]) -> list[str]:
+    """Try each address in turn; append the content and return no failures, or say what failed."""
+    failures = []
+    for url in _addresses(file):
+        try:
+            raw = _fetch(url, file)
+            content = file.content_of(raw, "the download")
+        except urllib.error.HTTPError as error:
+            failures.append(f"{url}: HTTP status {error.code} ({error.reason})")
+            error.close()
+        except urllib.error.URLError as error:
+            failures.append(f"{url}: no connection ({error.reason})")
+        except (OSError, http.client.HTTPException) as error:
+            failures.append(f"{url}: {error}")
+        else:
+            keep(cache_dir() / file.directory / file.name, raw)
+            contents.append(content)
+            return []
+    return failures
+
+
+def _addresses(file: DataFile) -> tuple[str, ...]:
+    mirror = os.environ.get("SARLEARN_MIRROR")
+    if not mirror:
+        return file.urls
+    if not mirror.startswith(("http://", "https://")):
+        raise ValueError(
+            f"SARLEARN_MIRROR must start with http:// or https://; got {mirror!r}. "
+            "For files on disk use SARLEARN_DATA."
+        )
+    return (f"{mirror.rstrip('/')}/{file.directory}/{file.name}",)
+
+
+def _fetch(url: str, file: DataFile) -> bytes:
+    """The bytes behind an address, all of them or an OSError. In memory: the largest is 14 MB."""
+    request = urllib.request.Request(url, headers={"User-Agent": f"sarlearn/{__version__}"})
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        length = response.headers.get("Content-Length")
+        total = int(length) if length and length.isdigit() else None
+        received = bytearray()
+        with _progress(file.name, total) as advance:
+            while chunk := _read(response):
+                received += chunk
+                advance(len(chunk))
+                if len(received) > file.limit:
+                    raise OSError(f"more than {file.limit:,} bytes came; {file.name} is smaller")
+    if total is not None and len(received) != total:
+        raise OSError(f"the connection was cut after {len(received):,} of {total:,} bytes")
+    return bytes(received)
+
+
+def _read(response) -> bytes:
+    try:
+        return response.read(CHUNK_BYTES)
+    except http.client.IncompleteRead as error:
+        raise OSError("the connection was cut in the middle") from error
+
+
+@contextlib.contextmanager
+def _progress(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, where rich is installed; otherwise nothing."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+    except ImportError:
+        yield lambda n: None
+        return
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"Downloading {name}", total=total)
+        yield lambda n: bar.update(task, advance=n)
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Write a file of the cache, whole or not at all; a cache that cannot be written only warns."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
+            os.replace(temporary, path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+    except OSError as error:
+        warnings.warn(
+            f"Could not keep {path} for the next time ({error}); set SARLEARN_CACHE to a directory "
+            "that can be written.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _decompress(raw: bytes, zip_member: str | None, limit: int) -> bytes:
+    """Undo gzip, bzip2 or zip, known by their first bytes, reading at most ``limit`` bytes."""
+    if raw.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=io.BytesIO(raw)).read(limit)
+    if raw.startswith(b"BZh"):
+        return bz2.BZ2File(io.BytesIO(raw)).read(limit)
+    if zip_member is not None and raw.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(zip_member) as member:
+            return member.read(limit)
+    return raw
