@@ -29,7 +29,9 @@ def fit_logistic(X, target, weight, C, start=None):
 
     start = np.zeros(Z.shape[1]) if start is None else start
     options = {"gtol": 1e-12, "maxiter": 500}
-    theta = minimize(value, start, jac=gradient, hess=hessian, method="trust-exact", options=options).x
+    theta = minimize(
+        value, start, jac=gradient, hess=hessian, method="trust-exact", options=options
+    ).x
     # A few bare Newton steps squeeze out what the trust region's stop leaves.
     for _ in range(3):
         theta = theta - np.linalg.solve(hessian(theta), gradient(theta))

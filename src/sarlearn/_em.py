@@ -20,8 +20,7 @@ from sarlearn._logistic import (
     WideCurvature,
     fit_logistic,
     hessian,
-    penalty,
-    penalty_gradient,
+    ridge_of,
     with_intercept,
 )
 from sarlearn._stopping import EMResult, History, ModelSlopeRule
@@ -71,6 +70,7 @@ class LogisticEM:
         n_rows, n_columns = blocks.shape
         self.total_weight = float(n_rows if weight is None else weight.sum())
         self.labelled_weight = float(labelled.sum() if weight is None else weight[labelled].sum())
+        self._ridge = ridge_of(C, n_columns, self.total_weight)
         # Targets times weights: the fresh ones, and those the current M-step aims at.
         self._fresh, self._aim = np.zeros(n_rows), np.zeros(n_rows)
         self._row_curvature = np.empty(n_rows) if n_columns > DENSE_COLUMNS else None
@@ -100,26 +100,30 @@ class LogisticEM:
         likelihood = np.where(labelled, e, E + not_e)
         likelihood *= f
         not_de = not_e + (1.0 - d) * e
+        missing = E / (not_de + E)  # 1 - q
         q = np.where(labelled, 1.0, not_de / (not_de + E))
+        # f - q without cancellation, which counts where both are near 1.
+        surplus = np.where(labelled, -E, (d * e) * missing)
+        surplus *= f
         log_likelihood = np.log(likelihood)
         if weight is None:
-            total_log, positives = log_likelihood.sum(), f.sum()
-            wf = f
+            total_log, wf = log_likelihood.sum(), f
         else:
             q *= weight
-            wf = weight * f
-            total_log, positives = weight @ log_likelihood, wf.sum()
+            surplus *= weight
+            total_log, wf = weight @ log_likelihood, weight * f
         self._fresh[rows] = q
         aim = self._aim[rows]
         sums = EMSums(
             float(total_log),
-            float(positives),
-            with_intercept(X, wf - q),
+            float(wf.sum()),
+            with_intercept(X, surplus),
             with_intercept(X, wf - aim),
             **self.propensity.row_sums(rows, e, q, aim, self._stale),
         )
         if self._stale:
-            h = wf * (1.0 - f)
+            h = wf * f
+            h *= E
             if self._row_curvature is None:
                 sums.hessian = hessian(X, h)
             else:
@@ -153,9 +157,7 @@ class LogisticEM:
                 if after < before or after <= goal or size < 1e-6:
                     break
                 size /= 2
-            for side, step, old, new in zip(
-                self._curvatures(), steps, found, left, strict=True
-            ):
+            for side, step, old, new in zip(self._curvatures(), steps, found, left, strict=True):
                 side.learn(size * step, new - old)
             self._renew_curvature()
             self._stale = after > REFRESH * before
@@ -168,15 +170,15 @@ class LogisticEM:
             return
         if self._row_curvature is None:
             assert self.sums.hessian is not None
-            self.curvature = Curvature(self.sums.hessian, self.C)
+            self.curvature = Curvature(self.sums.hessian, self._ridge)
         else:
-            self.curvature = WideCurvature(self.blocks, self._row_curvature.copy(), self.C)
+            self.curvature = WideCurvature(self.blocks, self._row_curvature.copy(), self._ridge)
         if self.propensity.newton:
             self.propensity.bend(self.sums)
         self._new_curvature = False
 
     def _gradients(self, raw, raw_e) -> list[np.ndarray]:
-        out = [raw + penalty_gradient(self.theta, self.C)]
+        out = [raw + self._ridge * self.theta]
         if self.propensity.newton:
             out.append(self.propensity.gradient(raw_e))
         return out
@@ -208,7 +210,7 @@ class LogisticEM:
 
     @property
     def penalized_log_likelihood(self) -> float:
-        return self.log_likelihood - penalty(self.theta, self.C) - self.propensity.penalty()
+        return self.log_likelihood - self._ridge @ self.theta**2 / 2 - self.propensity.penalty()
 
     @property
     def watched(self) -> np.ndarray:
@@ -221,7 +223,7 @@ class LogisticEM:
 
     def respond(self) -> tuple[np.ndarray, np.ndarray]:
         """The step of the EM map from here, and how it feels: both sides, one vector each."""
-        gradient = self.sums.fresh + penalty_gradient(self.theta, self.C)
+        gradient = self.sums.fresh + self._ridge * self.theta
         step_e, feel_e = self.propensity.improve(self.sums)
         step = np.concatenate([-self.curvature.solve(gradient), step_e])
         return step, np.concatenate([self.curvature.whiten(gradient), feel_e])

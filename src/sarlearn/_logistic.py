@@ -63,15 +63,13 @@ def hessian(X, h: np.ndarray) -> np.ndarray:
     return out
 
 
-def penalty_gradient(theta: np.ndarray, C: float) -> np.ndarray:
-    """Gradient of ``|coef|^2 / (2 C)``: zero for the intercept."""
-    out = theta / C
-    out[-1] = 0.0
-    return out
+def ridge_of(C: float, n_columns: int, total_weight: float) -> np.ndarray:
+    """Strength of the penalty ``ridge @ theta**2 / 2`` on each parameter.
 
-
-def penalty(theta: np.ndarray, C: float) -> float:
-    return float(theta[:-1] @ theta[:-1]) / (2 * C)
+    The intercept is free but for 1e-10 a row: far below any tolerance, and enough to keep the
+    optimum finite where every target is 1.
+    """
+    return np.append(np.full(n_columns, 1.0 / C), 1e-10 * total_weight)
 
 
 class _Secant:
@@ -118,13 +116,10 @@ class _Secant:
 class Curvature(_Secant):
     """The penalised Hessian at some point, factorised."""
 
-    def __init__(self, hessian: np.ndarray, C: float):
+    def __init__(self, hessian: np.ndarray, ridge: np.ndarray):
         super().__init__()
         H = hessian.copy()
-        diagonal = np.einsum("ii->i", H)
-        diagonal[:-1] += 1.0 / C
-        # The intercept is not penalised: where every row is saturated its curvature vanishes.
-        diagonal[-1] += 1e-12 * max(float(diagonal.max()), 1e-3)
+        H.flat[:: len(H) + 1] += ridge
         self._lower = linalg.cholesky(H, lower=True, overwrite_a=True, check_finite=False)
 
     def _solve(self, gradient: np.ndarray) -> np.ndarray:
@@ -141,11 +136,9 @@ class WideCurvature(_Secant):
     ``h`` is the curvature of each row. The preconditioner is the diagonal.
     """
 
-    def __init__(self, blocks: RowBlocks, h: np.ndarray, C: float, rtol: float = 0.1):
+    def __init__(self, blocks: RowBlocks, h: np.ndarray, ridge: np.ndarray, rtol: float = 0.1):
         super().__init__()
-        self._blocks, self._h, self._rtol = blocks, h, rtol
-        self._ridge = np.full(blocks.shape[1] + 1, 1.0 / C)
-        self._ridge[-1] = 1e-12
+        self._blocks, self._h, self._ridge, self._rtol = blocks, h, ridge, rtol
         diagonal = blocks.sum(lambda X, rows: np.append(gram_diagonal(X, h[rows]), h[rows].sum()))
         self._diagonal = diagonal + self._ridge
 
@@ -198,19 +191,19 @@ def fit_logistic(
         if part is not None:
             start = fit_logistic(part, target, weight, C, start=start, tol=1e-2).theta
     theta = start
-    wide = p > DENSE_COLUMNS
-    row_curvature = np.empty(blocks.n_total) if wide else None
     total = float(blocks.sum(lambda X, rows: _weight_of(weight, rows)))
+    ridge = ridge_of(C, p, total)
+    row_curvature = np.empty(blocks.n_total) if p > DENSE_COLUMNS else None
     sums = _evaluate(blocks, target, weight, theta, row_curvature)
-    value = sums.value + penalty(theta, C)
+    value = sums.value + ridge @ theta**2 / 2
     for iteration in range(max_iter):
-        gradient = sums.gradient + penalty_gradient(theta, C)
+        gradient = sums.gradient + ridge * theta
         curvature: Curvature | WideCurvature
         if row_curvature is None:
             assert sums.hessian is not None
-            curvature = Curvature(sums.hessian, C)
+            curvature = Curvature(sums.hessian, ridge)
         else:
-            curvature = WideCurvature(blocks, row_curvature, C, rtol=1e-2)
+            curvature = WideCurvature(blocks, row_curvature, ridge, rtol=1e-2)
         step = -curvature.solve(gradient)
         slope = float(gradient @ step)
         done = -slope <= tol**2 * total
@@ -220,7 +213,7 @@ def fit_logistic(
         while True:
             trial = theta + size * step
             sums = _evaluate(blocks, target, weight, trial, row_curvature)
-            trial_value = sums.value + penalty(trial, C)
+            trial_value = sums.value + ridge @ trial**2 / 2
             if trial_value <= value + 1e-4 * size * slope + noise or size < 1e-10:
                 break
             size /= 2
@@ -234,11 +227,12 @@ def fit_logistic(
 def _evaluate(blocks, target, weight, theta, row_curvature) -> LogisticSums:
     def block(X, rows):
         eta = X @ theta[:-1] + theta[-1]
+        t = target[rows]
         small = np.exp(-np.abs(eta))
-        f = np.where(eta >= 0, 1.0, small) / (1.0 + small)
-        loss = np.maximum(eta, 0.0) + np.log1p(small) - target[rows] * eta
-        r = f - target[rows]
-        h = small / (1.0 + small) ** 2
+        loss = np.maximum(eta, 0.0) + np.log1p(small) - t * eta
+        minor = small / (1.0 + small)  # the smaller of f and 1 - f
+        r = np.where(eta >= 0, (1.0 - t) - minor, minor - t)  # f - t without cancellation
+        h = minor / (1.0 + small)
         if weight is not None:
             loss *= weight[rows]
             r *= weight[rows]

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from sarlearn._blocks import RowBlocks
-from sarlearn._logistic import Curvature, hessian, penalty, penalty_gradient, with_intercept
+from sarlearn._logistic import Curvature, hessian, ridge_of, with_intercept
 
 # More distinct rows than this, and grouping saves nothing.
 MAX_GROUPS = 4096
@@ -61,7 +61,8 @@ class GroupedPropensity:
     newton = False
 
     def __init__(self, values, codes, labelled_weight, unlabelled_weight, C: float):
-        self.values, self._codes, self._C = values, codes, C
+        self.values, self._codes = values, codes
+        self._ridge = ridge_of(C, values.shape[1], float(labelled_weight.sum()))
         self.labelled_weight, self.unlabelled_weight = labelled_weight, unlabelled_weight
         self.theta = np.zeros(values.shape[1] + 1)
 
@@ -118,14 +119,14 @@ class GroupedPropensity:
         zeta = self.values @ theta[:-1] + theta[-1]
         e = expit(zeta)
         loss = positives * np.logaddexp(0.0, zeta) - self.labelled_weight * zeta
-        value = float(loss.sum()) + penalty(theta, self._C)
+        value = float(loss.sum()) + float(self._ridge @ theta**2) / 2
         gradient = with_intercept(self.values, positives * e - self.labelled_weight)
-        gradient += penalty_gradient(theta, self._C)
+        gradient += self._ridge * theta
         H = hessian(self.values, positives * e * expit(-zeta))
-        return value, gradient, Curvature(H, self._C)
+        return value, gradient, Curvature(H, self._ridge)
 
     def penalty(self) -> float:
-        return penalty(self.theta, self._C)
+        return float(self._ridge @ self.theta**2) / 2
 
 
 class ColumnPropensity:
@@ -136,8 +137,9 @@ class ColumnPropensity:
 
     newton = True
 
-    def __init__(self, X, labelled: np.ndarray, C: float):
-        self.X, self._labelled, self._C = X, labelled, C
+    def __init__(self, X, labelled: np.ndarray, labelled_weight: float, C: float):
+        self.X, self._labelled = X, labelled
+        self._ridge = ridge_of(C, X.shape[1], labelled_weight)
         self.theta = np.zeros(X.shape[1] + 1)
         self.curvature: Curvature
 
@@ -166,18 +168,18 @@ class ColumnPropensity:
         return out
 
     def gradient(self, raw: np.ndarray) -> np.ndarray:
-        return raw + penalty_gradient(self.theta, self._C)
+        return raw + self._ridge * self.theta
 
     def bend(self, sums) -> None:
         """Take over the curvature of this pass."""
-        self.curvature = Curvature(sums.e_hessian, self._C)
+        self.curvature = Curvature(sums.e_hessian, self._ridge)
 
     def improve(self, sums):
         gradient = self.gradient(sums.e_fresh)
         return -self.curvature.solve(gradient), self.curvature.whiten(gradient)
 
     def penalty(self) -> float:
-        return penalty(self.theta, self._C)
+        return float(self._ridge @ self.theta**2) / 2
 
 
 def choose_propensity(X, columns: np.ndarray, labelled, weight, C: float):
@@ -187,12 +189,13 @@ def choose_propensity(X, columns: np.ndarray, labelled, weight, C: float):
     if sparse.issparse(Xe) and (len(columns) <= 64 or n_rows * len(columns) <= 2**24):
         Xe = Xe.toarray()
     grouped = None if sparse.issparse(Xe) else group_rows(Xe)
+    counted = _counted(labelled, weight)
     if grouped is None:
-        return ColumnPropensity(Xe, labelled, C)
+        return ColumnPropensity(Xe, labelled, float(counted.sum()), C)
     values, codes = grouped
     groups = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
     total = np.bincount(groups, weights=weight, minlength=len(values)).astype(float)
-    known = np.bincount(groups, weights=_counted(labelled, weight), minlength=len(values))
+    known = np.bincount(groups, weights=counted, minlength=len(values))
     return GroupedPropensity(values, codes, known, total - known, C)
 
 
