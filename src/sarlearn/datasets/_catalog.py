@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ._files import DataFile
 from ._newsgroups import parse_newsgroups
@@ -23,6 +24,14 @@ _NLTK = (
 )
 
 
+class PaperRow(NamedTuple):
+    """A line of the table of data sets in Bekker and Davis (2018)."""
+
+    rows: int
+    attributes: int
+    prior: float
+
+
 @dataclass(frozen=True)
 class DataSet:
     title: str
@@ -31,7 +40,8 @@ class DataSet:
     target_names: tuple[str, str]
     source: str
     preprocessing: str
-    paper: str
+    paper: PaperRow | None
+    remark: str = ""
 
 
 CATALOG = {
@@ -51,7 +61,7 @@ CATALOG = {
         "Not the Diagnostic set of sklearn.datasets.load_breast_cancer.",
         preprocessing="The 16 rows with a missing value left out; nine integer attributes scaled "
         "from 1..10 to [0, 1].",
-        paper="683 rows, 9 attributes, P(y=1) = 0.350: equal.",
+        paper=PaperRow(683, 9, 0.350),
     ),
     "mushroom": DataSet(
         title="Mushroom",
@@ -68,7 +78,7 @@ CATALOG = {
         source="J. Schlimmer; UCI Machine Learning Repository, doi 10.24432/C5959T, CC BY 4.0.",
         preprocessing="The constant veil-type left out; each attribute of more than two values one "
         "column a value, a missing value (?) being one of them.",
-        paper="8,124 rows, 21 attributes, P(y=1) = 0.482: equal.",
+        paper=PaperRow(8_124, 21, 0.482),
     ),
     "adult": DataSet(
         title="Adult (Census Income)",
@@ -93,7 +103,7 @@ CATALOG = {
         preprocessing="Training and test rows together; numeric attributes scaled to [0, 1]; each "
         "attribute of more than two values one column a value, a missing value (?) being one of "
         "them. The paper's prior makes <=50K the positive class.",
-        paper="48,842 rows, 14 attributes, P(y=1) = 0.761: equal.",
+        paper=PaperRow(48_842, 14, 0.761),
     ),
     "ijcnn": DataSet(
         title="IJCNN 2001 neural network competition",
@@ -124,7 +134,7 @@ CATALOG = {
         "2001) from the LIBSVM data page; no licence stated there.",
         preprocessing="Training and test rows together; attributes 1 to 10 are 0 or 1, the others "
         "scaled to [0, 1].",
-        paper="141,691 rows, 22 attributes, P(y=1) = 0.096: equal.",
+        paper=PaperRow(141_691, 22, 0.096),
     ),
     "covtype": DataSet(
         title="Cover Type",
@@ -151,8 +161,8 @@ CATALOG = {
         "10.24432/C50K5N, CC BY 4.0.",
         preprocessing="Cover type 2 against the rest; ten numeric attributes scaled to [0, 1], 44 "
         "indicators as they are.",
-        paper="536,301 rows, 54 attributes, P(y=1) = 0.495: NOT equal. The paper's selection of "
-        "rows could not be derived, so all 581,012 are here.",
+        paper=PaperRow(536_301, 54, 0.495),
+        remark="The paper's selection of rows could not be derived, so all rows are here.",
     ),
     "newsgroups": DataSet(
         title="20 newsgroups",
@@ -187,16 +197,24 @@ CATALOG = {
         preprocessing="Training posts that the word-count version of the collection has; what "
         "follows the first empty line; does a word occur in the post, for the 200 words that occur "
         "in most posts of the two families, stop words left out.",
-        paper="",
+        paper=None,  # one for each pair, below
     ),
 }
 
-# Rows and P(y=1) of the paper's table, the second family being the positive one.
+# The second family is the positive one.
 PAPER_PAIRS = {
-    ("comp", "rec"): (5_287, 0.450),
-    ("comp", "sci"): (5_279, 0.450),
-    ("comp", "talk"): (4_856, 0.401),
-    ("rec", "sci"): (4_752, 0.499),
-    ("rec", "talk"): (4_329, 0.450),
-    ("sci", "talk"): (4_321, 0.451),
+    ("comp", "rec"): PaperRow(5_287, 200, 0.450),
+    ("comp", "sci"): PaperRow(5_279, 200, 0.450),
+    ("comp", "talk"): PaperRow(4_856, 200, 0.401),
+    ("rec", "sci"): PaperRow(4_752, 200, 0.499),
+    ("rec", "talk"): PaperRow(4_329, 200, 0.450),
+    ("sci", "talk"): PaperRow(4_321, 200, 0.451),
 }
+
+
+def paper_pair(negative: str, positive: str) -> PaperRow:
+    """The paper's line for two families, its prior turned round where it has the other order."""
+    if (negative, positive) in PAPER_PAIRS:
+        return PAPER_PAIRS[negative, positive]
+    row = PAPER_PAIRS[positive, negative]
+    return row._replace(prior=1 - row.prior)

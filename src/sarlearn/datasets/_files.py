@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import __version__
-
 TIMEOUT_SECONDS = 30
 CHUNK_BYTES = 1 << 16
 
@@ -163,7 +161,7 @@ def _addresses(file: DataFile) -> tuple[str, ...]:
 
 def _fetch(url: str, file: DataFile) -> bytes:
     """The bytes behind an address, all of them or an OSError. In memory: the largest is 14 MB."""
-    request = urllib.request.Request(url, headers={"User-Agent": f"sarlearn/{__version__}"})
+    request = urllib.request.Request(url, headers={"User-Agent": "sarlearn"})
     with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
         length = response.headers.get("Content-Length")
         total = int(length) if length and length.isdigit() else None

@@ -1,5 +1,6 @@
 """The loaders: parsed arrays, kept in the cache, made into the matrices of the experiments."""
 
+import dataclasses
 import functools
 import hashlib
 import io
@@ -9,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from ._catalog import CATALOG, PAPER_PAIRS, DataSet
+from ._catalog import CATALOG, DataSet, PaperRow, paper_pair
 from ._files import cache_dir, keep, obtain
 from ._newsgroups import FAMILIES, N_WORDS
 from ._parse import Arrays
@@ -124,21 +125,20 @@ def load_newsgroups(
     most = np.sort(np.argsort(-in_posts, kind="stable")[:N_WORDS])
     X = sparse.csr_array(occurs[:, most])
     X.sort_indices()
-    pair = (negative, positive) if (negative, positive) in PAPER_PAIRS else (positive, negative)
-    n_rows, prior = PAPER_PAIRS[pair]
-    if pair[0] == positive:
-        prior = 1 - prior
-    return _bunch(
+    data_set = dataclasses.replace(
         CATALOG["newsgroups"],
+        title=f"20 newsgroups, {negative} - {positive}",
+        target_names=(negative, positive),
+        paper=paper_pair(negative, positive),
+    )
+    return _bunch(
+        data_set,
         X,
         (family[chosen] == positive).astype(int),
         feature_names=arrays["words"][most],
         attribute_names=arrays["words"][most],
         binary=np.ones(len(most), dtype=bool),
         as_frame=as_frame,
-        title=f"20 newsgroups, {negative} - {positive}",
-        target_names=(negative, positive),
-        paper=f"{n_rows:,} rows, {N_WORDS} attributes, P(y=1) = {prior:.3f}: equal.",
     )
 
 
@@ -188,35 +188,43 @@ def _bunch(
     attribute_names: np.ndarray,
     binary: np.ndarray,
     as_frame: bool,
-    title: str | None = None,
-    target_names: tuple[str, str] | None = None,
-    paper: str | None = None,
 ) -> Bunch:
     low, high = ELIGIBLE
     means = np.asarray(X.mean(axis=0)).ravel()
     eligible = (means > low) & (means < high)
     for j in np.flatnonzero(eligible & ~binary):
         eligible[j] = X[:, j].std() >= ELIGIBLE_SPREAD
-    description = (
-        f"{title or data_set.title}\n\n"
-        f"{X.shape[0]:,} rows, {len(attribute_names)} attributes as {X.shape[1]} columns, "
-        f"P(y=1) = {y.mean():.3f}.\n\n"
-        f"Source: {data_set.source}\n\n"
-        f"Here: {data_set.preprocessing}\n\n"
-        f"In Bekker and Davis (2018): {data_set.paper if paper is None else paper}\n"
-    )
+    description = _describe(data_set, PaperRow(X.shape[0], len(attribute_names), y.mean()), X.shape)
     if as_frame:
         X, y = _as_frame(X, y, feature_names)
     return Bunch(
         X=X,
         y=y,
         feature_names=feature_names.tolist(),
-        target_names=list(target_names or data_set.target_names),
+        target_names=list(data_set.target_names),
         binary_features=binary,
         propensity_features=np.flatnonzero(eligible),
         n_attributes=len(attribute_names),
         attribute_names=attribute_names.tolist(),
         DESCR=description,
+    )
+
+
+def _describe(data_set: DataSet, here: PaperRow, shape: tuple[int, int]) -> str:
+    def line(row: PaperRow) -> str:
+        return f"{row.rows:,} rows, {row.attributes} attributes, P(y=1) = {row.prior:.3f}"
+
+    assert data_set.paper is not None
+    paper = line(data_set.paper)
+    equal = paper == line(here)
+    return (
+        f"{data_set.title}\n\n"
+        f"{line(here)}; {shape[1]} columns.\n\n"
+        f"Source: {data_set.source}\n\n"
+        f"Here: {data_set.preprocessing}\n\n"
+        f"In Bekker and Davis (2018): {paper}: {'equal' if equal else 'NOT equal'}. "
+        f"{data_set.remark}".rstrip()
+        + "\n"
     )
 
 
@@ -240,7 +248,7 @@ def _parsed(name: str, download: bool) -> Arrays:
     key = hashlib.sha256(" ".join([str(PARSER_VERSION), *accepted]).encode()).hexdigest()[:16]
     path = cache_dir() / "parsed" / f"{name}-{key}.npz"
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             return {field: stored[field] for field in stored.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):
         pass  # absent or damaged: parse again
