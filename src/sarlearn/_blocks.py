@@ -154,6 +154,8 @@ def _rows_of(X, rows: slice):
     if not sparse.issparse(X):
         return X[rows]
     first, last = X.indptr[rows.start], X.indptr[rows.stop]
-    indptr = X.indptr[rows.start : rows.stop + 1] - first
-    parts = (X.data[first:last], X.indices[first:last], indptr)
-    return sparse.csr_array(parts, shape=(rows.stop - rows.start, X.shape[1]))
+    out = sparse.csr_array((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
+    # Set one by one: the constructor copies an array that is a small part of another.
+    out.data, out.indices = X.data[first:last], X.indices[first:last]
+    out.indptr = X.indptr[rows.start : rows.stop + 1] - first
+    return out

@@ -15,6 +15,8 @@ from sarlearn._logistic import Curvature, hessian, ridge_of, with_intercept
 # More distinct rows than this, and grouping saves nothing.
 MAX_GROUPS = 4096
 MAX_VALUES = 64
+# Sparse propensity columns with fewer elements than this are used as a dense matrix.
+DENSE_ELEMENTS = 2**24
 # A propensity of exactly 0 or 1 has no logit.
 MIN_PROBABILITY = 1e-12
 
@@ -186,7 +188,7 @@ def choose_propensity(X, columns: np.ndarray, labelled, weight, C: float):
     """The cheapest kind that serves: groups where the attributes are discrete, else columns."""
     n_rows = X.shape[0]
     Xe = X[:, columns]
-    if sparse.issparse(Xe) and (len(columns) <= 64 or n_rows * len(columns) <= 2**24):
+    if sparse.issparse(Xe) and n_rows * len(columns) <= max(DENSE_ELEMENTS, X.nnz):
         Xe = Xe.toarray()
     grouped = None if sparse.issparse(Xe) else group_rows(Xe)
     counted = _counted(labelled, weight)

@@ -18,6 +18,7 @@ def encode_labels(s, *, warn_few: bool = True) -> tuple[np.ndarray, np.ndarray]:
     The greater of the two values means labelled: 1 of 0/1, 1 of -1/1, True of False/True.
     """
     s = column_or_1d(s, warn=True)
+    assert_all_finite(s, input_name="s")
     kind = type_of_target(s, input_name="s", raise_unknown=True)
     classes = np.unique(s)
     if kind not in ("binary", "multiclass"):
