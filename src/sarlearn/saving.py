@@ -14,8 +14,8 @@ from .io import write_atomically
 __all__ = ["SavedModel", "load", "load_file", "save"]
 
 _FORMAT = "sarlearn-model"
-# Types of this package, no estimators, that a fitted model may hold.
-_PLAIN_TYPES = frozenset({"sarlearn.tables.FromColumns"})
+# Harmless types, no estimators, that a fitted model may hold.
+_PLAIN_TYPES = frozenset({"numpy.dtype", "sarlearn.tables.FromColumns"})
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,14 @@ def _skops():
 
 def _foreign_types(sio, data: bytes) -> list[str]:
     """Types in the file beyond those skops trusts and the estimators of this package."""
-    return [name for name in sio.get_untrusted_types(data=data) if not _is_ours(name)]
+    return [name for name in sio.get_untrusted_types(data=data) if not _is_safe(name)]
 
 
-def _is_ours(name: str) -> bool:
+def _is_safe(name: str) -> bool:
     from sklearn.base import BaseEstimator
 
+    if name in _PLAIN_TYPES:
+        return True
     module_name, _, class_name = name.rpartition(".")
     if module_name.split(".")[0] != __package__:
         return False
@@ -142,7 +144,7 @@ def _is_ours(name: str) -> bool:
         found = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError):
         return False
-    return name in _PLAIN_TYPES or (isinstance(found, type) and issubclass(found, BaseEstimator))
+    return isinstance(found, type) and issubclass(found, BaseEstimator)
 
 
 def _first_line(error: Exception) -> str:

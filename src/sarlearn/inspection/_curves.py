@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..classifiers._base import TOLERANCE
 from ._parts import Parts
 
 
@@ -48,12 +49,12 @@ def convergence(estimator) -> dict:
     if not hasattr(final, "history_"):
         raise TypeError(f"{type(final).__name__} keeps no history of its fit (history_).")
     history = {name: np.asarray(values).tolist() for name, values in final.history_.items()}
-    by_slope = getattr(final, "stop", "slope") == "slope"
+    by_slope = final.stop == "slope"
     return {
         "log_likelihood": history["log_likelihood"],
         "class_prior": history["class_prior"],
         "slope": history["slope"],
-        "tol": float(final.tol) if by_slope else None,
+        "tol": float(final.tol or TOLERANCE["slope"]) if by_slope else None,
     }
 
 

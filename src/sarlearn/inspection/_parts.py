@@ -204,7 +204,7 @@ def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
 
 
 def _matrix_attributes(matrix, names: list[str]) -> list[Attribute]:
-    columns = matrix.tocsc() if sparse.issparse(matrix) else np.asarray(matrix)
+    columns: Any = matrix.tocsc() if sparse.issparse(matrix) else np.asarray(matrix)
 
     def encode(values):
         return np.asarray(values, dtype=np.float64)[:, None]

@@ -43,3 +43,8 @@ def tidy(ax, *, grid: str = "y") -> None:
         ax.spines[side].set_visible(False)
     ax.grid(axis=grid, color=MUTED, alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
+
+
+def as_percent(axis) -> None:
+    """Label an axis of probabilities 10 %, 1 %, 0.1 %: as few digits as it takes."""
+    axis.set_major_formatter(lambda value, _: f"{100 * value:.4g}%")

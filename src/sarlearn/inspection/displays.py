@@ -4,7 +4,7 @@ import numpy as np
 
 from ._curves import convergence, label_calibration, posterior_by, propensity_by
 from ._parts import take_apart, value_text
-from ._style import BLUE, MUTED, ORANGE, SERIES, new_axes, plain, shorten, tidy
+from ._style import BLUE, MUTED, ORANGE, SERIES, as_percent, new_axes, plain, shorten, tidy
 
 __all__ = [
     "ConvergenceDisplay",
@@ -100,6 +100,7 @@ class PropensityDisplay:
             plain(ax.set_xlabel(shorten(self.feature, 40)))
             ax.set_ylabel(words)
             ax.set_ylim(0, 1)
+            as_percent(ax.yaxis)
             tidy(ax)
         else:
             position = np.arange(len(self.values))[::-1]
@@ -113,7 +114,6 @@ class PropensityDisplay:
                     textcoords="offset points",
                     ha="right" if inside else "left",
                     va="center",
-                    fontsize="small",
                     color="white" if inside else None,
                 )
             ax.set_yticks(position, [shorten(value_text(value)) for value in self.values])
@@ -122,6 +122,7 @@ class PropensityDisplay:
             plain(ax.set_title(shorten(self.feature, 40)))
             ax.set_xlabel(words)
             ax.set_xlim(0, 1)
+            as_percent(ax.xaxis)
             tidy(ax, grid="x")
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -264,6 +265,8 @@ class LabelCalibrationDisplay:
             label=self.name,
         )
         ax.set(xlim=(0, top), ylim=(0, top))
+        as_percent(ax.xaxis)
+        as_percent(ax.yaxis)
         ax.set_xlabel("predicted chance of a label, f times e")
         ax.set_ylabel("observed share labelled")
         if self.name is not None:
@@ -336,11 +339,12 @@ class PosteriorDisplay:
             )
         ax.set_yscale("log")
         ax.set_xlim(0, 1)
+        as_percent(ax.xaxis)
+        as_percent(ax.yaxis)
         ax.set_xlabel("posterior probability of being positive")
         ax.set_ylabel("share of unlabelled rows at or above")
         legend = ax.legend(
             frameon=False,
-            fontsize="small",
             title=None if self.feature is None else shorten(self.feature, 30),
             loc="upper center",
             bbox_to_anchor=(0.5, -0.2),

@@ -1,0 +1,93 @@
+"""A report on a fitted model and its table, for people who decide."""
+
+import json
+import os
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from ..io import write_atomically
+from .render import render
+from .summarize import summarize
+
+__all__ = ["Report", "render", "report", "summarize"]
+
+
+class Report:
+    """A finished report: its numbers, and the page made from them.
+
+    Parameters
+    ----------
+    summary : dict
+        As :func:`summarize` gives it.
+    """
+
+    def __init__(self, summary: dict[str, Any]):
+        self._summary = summary
+        self._page: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and sentence of the report, as plain values."""
+        return json.loads(json.dumps(self._summary))
+
+    def to_html(self) -> str:
+        """The page, complete in itself."""
+        if self._page is None:
+            self._page = render(self._summary)
+        return self._page
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the page to a file, whole or not at all."""
+        page = self.to_html()
+        with write_atomically(path) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page in a frame of its own, so that styles do not mix."""
+        return (
+            f'<iframe srcdoc="{escape(self.to_html())}" sandbox title="Report" '
+            'style="width: 100%; height: 80vh; border: 0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Report: {self._summary['text']['headline']}>"
+
+
+def report(
+    model, X, s, *, ids: Sequence[Any] | None = None, top: int = 20, **names: str | None
+) -> Report:
+    """Report on a fitted model: who is positive, who gets labelled, and how sure that is.
+
+    Parameters
+    ----------
+    model : fitted SAREMClassifier, or a pipeline that ends in one
+    X : table or matrix of shape (n_rows, n_features)
+    s : array-like of shape (n_rows,)
+        Observed labels.
+    ids : sequence, optional
+        What to call each row; by default its number, from 1.
+    top : int, default=20
+        How many of the most probable hidden positives to list.
+    **names : str
+        ``source``, ``label`` and ``id_name``: names of the file, the label column and the
+        identifier, for the text.
+
+    Returns
+    -------
+    Report
+        With ``save(path)``, ``to_dict()``, ``to_html()``, and shown in notebooks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.reporting import report
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = 3 * X[:, 0] + X[:, 1] > 0
+    >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
+    >>> model = SAREMClassifier(propensity_features=[2]).fit(X, s)
+    >>> report(model, X, s)
+    <Report: About 508 of the 1,506 unlabelled rows (33.7%) are estimated to be positive.>
+    """
+    return Report(summarize(model, X, s, ids=ids, top=top, **names))

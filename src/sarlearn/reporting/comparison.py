@@ -1,0 +1,101 @@
+"""The same data under simpler assumptions: SCAR, and unlabelled = negative."""
+
+import warnings
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.base import clone
+
+from .._compat import safe_indexing
+from ..inspection._curves import label_calibration
+from ..inspection._parts import Parts
+
+# Beyond this many rows the other models are fitted to a sample: a report should not take longer
+# than the fit it tells of.
+MAX_ROWS = 50_000
+
+
+def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
+    """Class prior, hidden positives, ranking and label calibration under three assumptions."""
+    rows = np.arange(parts.n_rows)
+    if len(rows) > MAX_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(rows, MAX_ROWS, replace=False))
+    matrix, chosen = safe_indexing(parts.matrix, rows), labelled[rows]
+    s = parts.final.classes_[chosen.astype(int)]
+    sar = _predictions(parts.final, matrix)
+    approaches = [("SAR", *sar)]
+    with warnings.catch_warnings():  # the report warns of the model it is about, not of these
+        warnings.simplefilter("ignore")
+        if "propensity_features" in parts.final.get_params(deep=False):
+            scar = clone(parts.final).set_params(propensity_features=()).fit(matrix, s)
+            approaches.append(("SCAR", *_predictions(scar, matrix)))
+        naive = _naive(parts.final, matrix, s)
+    approaches.append(("naive", naive, np.ones(len(rows))))
+    hidden = _posterior(*sar)[~chosen]
+    n_top = int(np.clip(round(float(hidden.sum())), 10, max(10, len(hidden) // 2)))
+    n_top = min(n_top, len(hidden))
+    results = []
+    for name, f, e in approaches:
+        predicted = f * e
+        posterior = _posterior(f, e)[~chosen]
+        # Without hidden positives every posterior is 0; people then rank by P(s=1|x).
+        score = f[~chosen] if name == "naive" else posterior
+        calibration = label_calibration(chosen, predicted, n_bins)
+        positives = float(chosen.sum() + posterior.sum())
+        results.append(
+            {
+                "assumption": name,
+                "class_prior": positives / len(rows),
+                "label_frequency": float(chosen.sum()) / positives,
+                "hidden_positives": float(posterior.sum()) * parts.n_rows / len(rows),
+                "agreement": _overlap(hidden, score, n_top),
+                "rank_correlation": _rank_correlation(hidden, score),
+                "log_loss": _log_loss(chosen, predicted),
+                "calibration_error": _calibration_error(calibration),
+                "calibration": calibration,
+            }
+        )
+    return {"rows": len(rows), "top": n_top, "approaches": results}
+
+
+def _predictions(model, matrix) -> tuple[np.ndarray, np.ndarray]:
+    return model.predict_proba(matrix)[:, 1], model.predict_propensity(matrix)
+
+
+def _posterior(f: np.ndarray, e: np.ndarray) -> np.ndarray:
+    """``P(y=1 | x, s=0) = f (1 - e) / (1 - f e)``."""
+    return f * (1 - e) / np.maximum(1 - f * e, np.finfo(float).tiny)
+
+
+def _naive(final, matrix, s) -> np.ndarray:
+    """``P(s=1|x)`` by the same kind of classifier, fitted to the labels as if they were classes."""
+    from ..classifiers import KnownPropensityClassifier
+
+    own = final.get_params(deep=False)
+    shared = {key: own[key] for key in ("C", "classifier") if key in own}
+    shared = {key: clone(v) if hasattr(v, "fit") else v for key, v in shared.items()}
+    model = KnownPropensityClassifier(**shared).fit(matrix, s, propensity=1.0)
+    return model.predict_proba(matrix)[:, 1]
+
+
+def _overlap(first: np.ndarray, second: np.ndarray, n_top: int) -> float:
+    """The share of the first's ``n_top`` highest rows that are among the second's."""
+    tops = [set(np.argsort(-scores, kind="stable")[:n_top].tolist()) for scores in (first, second)]
+    return len(tops[0] & tops[1]) / n_top
+
+
+def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float | None:
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    return float(spearmanr(first, second).statistic)
+
+
+def _log_loss(labelled: np.ndarray, predicted: np.ndarray) -> float:
+    chance = np.where(labelled, predicted, 1 - predicted)
+    return float(-np.mean(np.log(np.maximum(chance, 1e-15))))
+
+
+def _calibration_error(bins: dict) -> float:
+    """Mean distance of observed and predicted label rates, weighted by the rows of a bin."""
+    distance = np.abs(np.subtract(bins["observed"], bins["predicted"]))
+    return float(np.average(distance, weights=bins["count"]))

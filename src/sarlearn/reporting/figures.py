@@ -1,0 +1,153 @@
+"""The report's figures: displays drawn to SVG whose colours follow the page's theme."""
+
+import io
+import re
+import warnings
+from functools import partial
+from typing import Any
+
+from ..inspection._style import BLUE, MUTED, SERIES, plain, shorten, tidy
+from ..inspection.displays import (
+    ConvergenceDisplay,
+    LabelCalibrationDisplay,
+    PosteriorDisplay,
+    PropensityDisplay,
+)
+from . import words
+
+WIDTH = 3.9
+_INK = "#2b2b2c"
+# matplotlib writes fixed colours; the page's style sheet decides what they are in each theme.
+_THEME = {
+    _INK: "var(--ink-2)",
+    MUTED: "var(--rule-2)",
+    "#ffffff": "var(--on-bar)",
+    **{color: f"var(--c{number})" for number, color in enumerate(SERIES, start=1)},
+}
+_SETTINGS = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sarlearn",
+    "font.size": 8.5,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 8.5,
+    "legend.fontsize": 8,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": MUTED,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "ytick.minor.size": 0,
+}
+
+
+def figures(summary: dict[str, Any]) -> dict[str, Any]:
+    """All figures of a report, each a dict of ``svg``, ``alt`` and ``caption``."""
+    drawn: dict[str, Any] = {"propensity": []}
+    for number, attribute in enumerate(summary["propensity"]["attributes"]):
+        data = {key: value for key, value in attribute.items() if key != "groups"}
+        display = PropensityDisplay(**data)
+        height = 2.5 if data["share"] is None else 0.62 + 0.25 * len(data["values"])
+        drawn["propensity"].append(
+            {
+                "svg": _draw(f"propensity{number}", height, partial(_propensity, display)),
+                "alt": words.propensity_alt(attribute),
+                "groups": attribute["groups"],
+                "feature": attribute["feature"],
+                "height": height,
+            }
+        )
+    importance = summary["classifier"]["importance"]
+    drawn["importance"] = {
+        "svg": _draw("importance", 0.7 + 0.25 * len(importance), lambda ax: _bars(ax, importance)),
+        "alt": words.importance_alt(importance),
+    }
+    approaches = summary["comparison"]["approaches"]
+    drawn["calibration"] = {
+        "svg": _draw("calibration", 3.4, lambda ax: _calibration(ax, approaches)),
+        "alt": words.calibration_alt(approaches),
+    }
+    drawn["posterior"] = {
+        "svg": _draw(
+            "posterior",
+            2.9 + 0.16 * len(summary["posterior"]["strata"]),
+            PosteriorDisplay(**summary["posterior"]).plot,
+        ),
+        "alt": words.posterior_alt(summary["posterior"]),
+    }
+    history = summary["convergence"]
+    if len(history.get("log_likelihood", ())) > 1:
+        curves = {key: history[key] for key in ("log_likelihood", "class_prior", "slope", "tol")}
+        curves["slope"] = [float("nan") if v is None else v for v in curves["slope"]]
+        drawn["convergence"] = {
+            "svg": _draw("convergence", 3.2, ConvergenceDisplay(**curves).plot),
+            "alt": words.convergence_alt(history),
+        }
+    return drawn
+
+
+def _propensity(display: PropensityDisplay, ax) -> None:
+    display.plot(ax)
+    ax.set_title("")  # the page has the name above the figure
+    ax.set_ylabel("chance of a label" if display.share is None else "")
+    ax.set_xlabel("" if display.share is None else "chance of a label, if positive")
+
+
+def _calibration(ax, approaches: list[dict]) -> None:
+    names = {"SAR": "this model", "SCAR": "SCAR", "naive": "unlabelled = negative"}
+    for index, approach in enumerate(approaches):
+        display = LabelCalibrationDisplay(
+            **approach["calibration"], name=names[approach["assumption"]]
+        )
+        display.plot(ax, color=SERIES[index], marker="osD"[index], diagonal=index == 0)
+    ax.legend(frameon=False, loc="upper left")
+
+
+def _bars(ax, importance: list[dict]) -> None:
+    position = range(len(importance))[::-1]
+    ax.barh(position, [row["change"] for row in importance], color=BLUE, height=0.62)
+    ax.set_yticks(position, [shorten(row["attribute"]) for row in importance])
+    for text in ax.get_yticklabels():
+        plain(text)
+    ax.set_xlabel("mean change of probability when shuffled")
+    ax.set_xlim(left=0)
+    ax.locator_params(axis="x", nbins=5)
+    tidy(ax, grid="x")
+
+
+def _draw(key: str, height: float, draw) -> str:
+    """Draw on a fresh figure and give its SVG element, fit to stand in an HTML page."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        # Fonts without a glyph (emoji) only matter for measuring: the browser has its own.
+        warnings.simplefilter("ignore", UserWarning)
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        draw(figure.subplots())
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return _inline(buffer.getvalue(), key)
+
+
+def _inline(svg: str, key: str) -> str:
+    """The bare ``<svg>`` element, with names of its own and colours of the page.
+
+    Only tags are changed, so that text of the user stays as it is whatever it looks like.
+    """
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1">', svg, count=1)
+    return re.sub(r"<[^>]*>", lambda tag: _adapt_tag(tag.group(), key), svg)
+
+
+def _adapt_tag(tag: str, key: str) -> str:
+    tag = re.sub(r'\bid="([^"]*)"', rf'id="{key}-\1"', tag)
+    tag = re.sub(r"url\(#([^)]*)\)", rf"url(#{key}-\1)", tag)
+    tag = re.sub(r'xlink:href="#([^"]*)"', rf'href="#{key}-\1"', tag)
+    tag = re.sub(r"(font: [^;\"]*?px )[^;\"]*", r"\1var(--sans)", tag)
+    for color, variable in _THEME.items():
+        tag = tag.replace(color, variable)
+    return tag

@@ -1,0 +1,93 @@
+"""The summary dict as one HTML page: no script, no other file, nothing fetched."""
+
+from typing import Any
+
+from . import words
+from .figures import figures
+
+_ASSUMPTIONS = {
+    "SCAR": "All positives are labelled equally often (SCAR)",
+    "naive": "Unlabelled means negative",
+}
+MAX_NAME = 90
+
+
+def render(summary: dict[str, Any]) -> str:
+    """The page, from the dict that :func:`summarize` gives."""
+    try:
+        import jinja2
+        import matplotlib  # noqa: F401  only to tell of both at once
+    except ImportError as error:
+        raise ImportError(
+            "Reports need Jinja2 and matplotlib: pip install 'sarlearn[report]'."
+        ) from error
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sarlearn.reporting"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        count=_count,
+        percent=_percent,
+        short=_short,
+        ratio=_ratio,
+        about=words.about,
+        labelling_words=lambda row: words.odds_sentence(row, "being labelled"),
+        class_words=lambda row: words.odds_sentence(row, "being positive"),
+    )
+    # The drawings are our own and escape text themselves; everything else Jinja escapes.
+    drawn = {
+        key: [_safe(item) for item in value] if isinstance(value, list) else _safe(value)
+        for key, value in figures(summary).items()
+    }
+    approaches = [
+        {**row, "name": _ASSUMPTIONS.get(row["assumption"])}
+        for row in summary["comparison"]["approaches"]
+    ]
+    return environment.get_template("report.html").render(
+        **summary,
+        approaches=approaches,
+        figures=drawn,
+        figure_columns=_in_columns(drawn["propensity"]),
+    )
+
+
+def _in_columns(cards: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Two columns of about the same height; one card stands alone."""
+    if len(cards) < 2:
+        return [cards]
+    columns: list[list[dict[str, Any]]] = [[], []]
+    heights = [0.0, 0.0]
+    for card in cards:
+        shorter = heights.index(min(heights))
+        columns[shorter].append(card)
+        heights[shorter] += card["height"] + 0.4 * len(card["groups"])
+    return columns
+
+
+def _safe(figure: dict[str, Any]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    return {**figure, "svg": Markup(figure["svg"])}
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _percent(number: float | None, digits: int = 1) -> str:
+    return "–" if number is None else f"{number:.{digits}%}"
+
+
+def _ratio(number: float) -> str:
+    if number >= 1000 or number < 0.001:
+        return "> 1000" if number > 1 else "< 0.001"
+    return f"{number:.2f}"
+
+
+def _short(text, length: int = MAX_NAME) -> str:
+    text = str(text)
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,0 +1,226 @@
+"""Plain sentences: what to be careful about, and what is taken for granted."""
+
+from typing import Any
+
+
+def warnings_of(summary: dict[str, Any], messages: list[str]) -> list[str]:
+    """Messages of the fit, then what the numbers themselves warn of; none said twice."""
+    found = list(dict.fromkeys(messages))
+    said = " ".join(found).lower()
+    data, propensity = summary["data"], summary["propensity"]
+    attributes = summary["model"]["propensity_attributes"]
+
+    def add(topic: str, sentence: str) -> None:
+        if topic not in said:
+            found.append(sentence)
+
+    if data["labelled"] < 30:
+        add(
+            "labelled rows",
+            f"Only {data['labelled']} rows are labelled. With fewer than 30 every number here is "
+            "very uncertain.",
+        )
+    if not attributes:
+        add(
+            "propensity attributes",
+            "No propensity attribute was named, so every positive is taken to have the same chance "
+            "of being labelled (SCAR). If some kinds of people or things are labelled more "
+            "readily than others, name the columns that say which.",
+        )
+    if attributes and len(attributes) == data["attributes"]:
+        add(
+            "identif",
+            "Every attribute is a propensity attribute. Then the data cannot tell a rare class "
+            "from rare labelling: leave out attributes that do not influence labelling.",
+        )
+    if propensity["lowest"] > 0.97:
+        add(
+            "near 1",
+            "The chance of being labelled comes out near 1 everywhere: nearly no hidden positives "
+            "are found. Check this against what is known of the labelling.",
+        )
+    empty = [
+        f"{attribute['feature']} = {group['group']}"
+        for attribute in propensity["attributes"]
+        for group in attribute["groups"]
+        if group["labelled"] == 0
+    ]
+    if empty:
+        add(
+            "without any labelled",
+            "No row is labelled where "
+            + "; ".join(empty[:3])
+            + (" (and more)" * (len(empty) > 3))
+            + ". What is said of such rows is guessed from others.",
+        )
+    if not summary["convergence"]["converged"]:
+        add(
+            "converge",
+            f"The fit stopped after {summary['convergence']['n_iter']} rounds before it had "
+            "settled; allow more rounds (max_iter) or use fewer propensity attributes.",
+        )
+    if not 0.005 < summary["estimates"]["class_prior"] < 0.995:
+        add(
+            "class prior",
+            f"The estimated class prior, {summary['estimates']['class_prior']:.1%}, is at the edge "
+            "of what is possible; do not rely on it.",
+        )
+    own = summary["comparison"]["approaches"][0]["calibration"]
+    outside = sum(
+        not low <= predicted <= high
+        for low, predicted, high in zip(own["low"], own["predicted"], own["high"], strict=True)
+    )
+    if outside > len(own["predicted"]) / 2:
+        add(
+            "calibration",
+            f"In {outside} of {len(own['predicted'])} groups of rows the observed share of labels "
+            "lies outside what the model predicts; it describes the labelling only roughly.",
+        )
+    return found
+
+
+def assumptions_of(summary: dict[str, Any]) -> list[str]:
+    """What the numbers rest on."""
+    attributes = summary["model"]["propensity_attributes"]
+    label = summary["label"] or "the label"
+    if attributes:
+        depends = (
+            "Among positives, whether a row is labelled depends only on "
+            + _listed(attributes)
+            + ". Everything else may differ between positives and negatives, but must not "
+            "influence labelling."
+        )
+    else:
+        depends = (
+            "Every positive has the same chance of being labelled, whatever it is like (SCAR)."
+        )
+    return [
+        f"Every labelled row is truly positive: {label} is never set by mistake.",
+        depends,
+        "Somewhere in the table are rows that are surely positive; without them, a common class "
+        "labelled rarely looks the same as a rare class labelled often.",
+        "The rows are a fair sample of those the answer is wanted for.",
+        "The figures are estimates without error bars. Groups with few labelled rows are the "
+        "least certain.",
+    ]
+
+
+def odds_sentence(row: dict[str, Any], outcome: str) -> str:
+    """An odds ratio in words: how the odds of ``outcome`` compare."""
+    ratio = row["odds_ratio"]
+    if row["level"] == row["attribute"] and row["against"].endswith(" less"):
+        subject = f"With {row['against'].removesuffix(' less')} more of it"
+    else:
+        subject = f"Against {row['against']}"
+    if 0.95 <= ratio <= 1.05:
+        return f"{subject}, the odds of {outcome} are about the same."
+    if ratio > 1:
+        return f"{subject}, the odds of {outcome} are {_times(ratio)} as high."
+    return f"{subject}, the odds of {outcome} are lower by a factor of {_factor(1 / ratio)}."
+
+
+def _times(ratio: float) -> str:
+    return f"{_factor(ratio)} times"
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.1f}" if ratio < 100 else "more than 100"
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    if len(names) > 8:
+        return ", ".join(names[:8]) + f" and {len(names) - 8} more"
+    return ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def headline(summary: dict[str, Any]) -> str:
+    """The one sentence to remember."""
+    data, estimates = summary["data"], summary["estimates"]
+    hidden = estimates["hidden_positives"]
+    if hidden < 1:
+        return (
+            f"Nearly none of the {data['unlabelled']:,} unlabelled rows are estimated to be "
+            "positive."
+        )
+    return (
+        f"About {about(hidden)} of the {data['unlabelled']:,} unlabelled rows "
+        f"({estimates['hidden_share']:.1%}) are estimated to be positive."
+    )
+
+
+def comparison_sentence(summary: dict[str, Any]) -> str:
+    """What a simpler assumption would have said."""
+    rows = {row["assumption"]: row for row in summary["comparison"]["approaches"]}
+    own, top = rows["SAR"], summary["comparison"]["top"]
+    text = (
+        f"Taking unlabelled for negative would put the class prior at "
+        f"{rows['naive']['class_prior']:.1%}, against {own['class_prior']:.1%} here."
+    )
+    if "SCAR" in rows and summary["model"]["propensity_attributes"]:
+        scar = rows["SCAR"]
+        text += (
+            f" Assuming that all positives are labelled equally often would give "
+            f"{scar['class_prior']:.1%}, and of the {top:,} unlabelled rows ranked highest here "
+            f"{scar['agreement']:.0%} would be among its highest {top:,}."
+        )
+    return text
+
+
+def convergence_sentence(summary: dict[str, Any]) -> str:
+    """Whether the fit settled."""
+    convergence = summary["convergence"]
+    rounds = f"{convergence['n_iter']} round{'s' if convergence['n_iter'] != 1 else ''}"
+    if convergence["converged"]:
+        return f"The fit settled after {rounds}."
+    return f"The fit had not settled after {rounds}."
+
+
+def about(number: float) -> str:
+    """A count with no more digits than an estimate deserves: three."""
+    digits = max(0, len(str(int(number))) - 3)
+    return f"{round(number, -digits):,.0f}"
+
+
+def propensity_alt(attribute: dict[str, Any]) -> str:
+    """What the figure of a propensity attribute shows, for those who do not see it."""
+    values, chances = attribute["values"], attribute["propensity"]
+    if attribute["share"] is None:
+        return (
+            f"Curve: chance that a positive is labelled by {attribute['feature']}, from "
+            f"{chances[0]:.0%} at {values[0]:.4g} to {chances[-1]:.0%} at {values[-1]:.4g}."
+        )
+    shown = ", ".join(f"{v} {c:.0%}" for v, c in zip(values, chances, strict=True))
+    return f"Bars: chance that a positive is labelled by {attribute['feature']}: {shown}."
+
+
+def importance_alt(importance: list[dict[str, Any]]) -> str:
+    """What the bars of importance show."""
+    shown = ", ".join(f"{row['attribute']} {row['change']:.3f}" for row in importance[:5])
+    return f"Bars: how much the probability changes when a column is shuffled. Largest: {shown}."
+
+
+def calibration_alt(approaches: list[dict[str, Any]]) -> str:
+    """What the calibration curves show."""
+    shown = "; ".join(
+        f"{row['assumption']}: mean distance {row['calibration_error']:.3f}" for row in approaches
+    )
+    return f"Lines: observed share of labelled rows against the predicted one. {shown}."
+
+
+def posterior_alt(posterior: dict[str, Any]) -> str:
+    """What the curves of the posterior show."""
+    pairs = zip(posterior["strata"], posterior["expected"], strict=True)
+    shown = "; ".join(f"{name}: {expected:.1%} expected positive" for name, expected in pairs)
+    by = f" by {posterior['feature']}" if posterior["feature"] else ""
+    return f"Lines: share of unlabelled rows at or above each posterior probability{by}. {shown}."
+
+
+def convergence_alt(history: dict[str, Any]) -> str:
+    """What the three panels of convergence show."""
+    return (
+        f"Lines over {history['n_iter']} rounds: log-likelihood from "
+        f"{history['log_likelihood'][0]:.4g} to {history['log_likelihood'][-1]:.4g}, class prior "
+        f"from {history['class_prior'][0]:.3f} to {history['class_prior'][-1]:.3f}, and slope."
+    )
