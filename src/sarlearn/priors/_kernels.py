@@ -63,12 +63,15 @@ def stratified_subsample(labelled: np.ndarray, max_rows: int, rng) -> np.ndarray
     return np.sort(np.concatenate(chosen))
 
 
-def distance_blocks(X, centers, groups: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Squared distances to the centres, a block of rows of one group at a time.
+def distance_blocks(
+    X, centers, groups: np.ndarray
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Group, row numbers and squared distances to the centres, a block of one group at a time.
 
     Memory stays at a block times the centres, however many rows there are.
     """
     for group in np.unique(groups):
-        rows = np.flatnonzero(groups == group)
-        for start in range(0, len(rows), BLOCK_ROWS):
-            yield int(group), squared_distances(X[rows[start : start + BLOCK_ROWS]], centers)
+        members = np.flatnonzero(groups == group)
+        for start in range(0, len(members), BLOCK_ROWS):
+            rows = members[start : start + BLOCK_ROWS]
+            yield int(group), rows, squared_distances(X[rows], centers)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.stats import mannwhitneyu
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, check_cv
@@ -13,6 +14,7 @@ from .._compat import fit_context
 from .._validation import encode_labels
 from ._base import Estimate, PriorEstimator
 
+SAME_LEVEL = 0.01
 CV_CONSTRAINT = ["cv_object"]  # a number, a splitter, or an iterable of (train, test)
 
 
@@ -119,8 +121,24 @@ def fold_numbers(X, labelled: np.ndarray, cv, random_state) -> np.ndarray:
     return folds
 
 
+def _separates(scores: np.ndarray, labelled: np.ndarray) -> bool:
+    """Do labelled rows score higher than unlabelled ones: a one-sided rank test of level 0.01."""
+    return bool(
+        np.ptp(scores) > 0
+        and mannwhitneyu(
+            scores[labelled], scores[~labelled], alternative="greater", method="asymptotic"
+        ).pvalue
+        <= SAME_LEVEL
+    )
+
+
 class ScorePriorEstimator(PriorEstimator):
-    """Base of the estimators that read one out-of-fold score a row."""
+    """Base of the estimators that read one out-of-fold score a row.
+
+    Where the held-out scores of the labelled rows are no higher than those of the unlabelled (a rank
+    test of level 0.01), nothing tells the two apart, the largest kappa the data allow is 1, and that
+    is the estimate: from noise the methods gave anything from 0.3 to 1.
+    """
 
     _parameter_constraints: dict = {
         **PriorEstimator._parameter_constraints,
@@ -133,7 +151,12 @@ class ScorePriorEstimator(PriorEstimator):
         scores = out_of_fold_scores(
             X, labelled, scorer=self.scorer, cv=self.cv, random_state=self.random_state
         )
-        return self._estimate_from_scores(scores, labelled)
+        return self._read(scores, labelled)
+
+    def _read(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
+        """The method's estimate; kappa is 1 where the scores tell the two groups not apart."""
+        found = self._estimate_from_scores(scores, labelled)
+        return found if _separates(scores, labelled) else Estimate(1.0, at_boundary=True)
 
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
         """Kappa, unclipped, from held-out scores."""
@@ -164,5 +187,5 @@ class ScorePriorEstimator(PriorEstimator):
             row = int(np.argmax(outside))
             raise ValueError(f"scores must lie in [0, 1]; row {row} has {scores[row]!r}.")
         labelled, self.classes_ = encode_labels(y)
-        self._set_prior(self._estimate_from_scores(scores, labelled), labelled)
+        self._set_prior(self._read(scores, labelled), labelled)
         return self

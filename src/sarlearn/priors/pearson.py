@@ -143,7 +143,7 @@ class _FoldMoments:
         self.counts = np.bincount(groups, minlength=2 * self.n_folds)
         self.first = np.zeros((n_widths, self.n_folds, n_centers))
         self.second = np.zeros((n_widths, 2 * self.n_folds, n_centers, n_centers))
-        for group, distances in distance_blocks(X, X[centers], groups):
+        for group, _, distances in distance_blocks(X, X[centers], groups):
             for w, width in enumerate(widths):
                 phi = np.exp(distances / (-2.0 * width**2))
                 self.second[w, group] += phi.T @ phi

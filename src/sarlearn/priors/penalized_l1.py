@@ -45,7 +45,7 @@ class PenalizedL1(PriorEstimator):
     """Partial matching under the penalised L1 distance (pen-L1) [1]_.
 
     Scale the labelled density until it would stick out of the unlabelled one. With Gaussian bases
-    ``phi_l`` at unlabelled rows, ``m_l`` and ``u_l`` their means over labelled and unlabelled rows::
+    ``phi_l``, ``m_l`` and ``u_l`` their means over labelled and unlabelled rows::
 
         penL1(theta) = sum_l max(0, theta m_l - u_l)^2 / penalty - theta + 1,
         kappa = argmin penL1
@@ -53,6 +53,9 @@ class PenalizedL1(PriorEstimator):
     For each theta the width is the one with the best held-out value; the minimum is sought
     among a grid of step 0.01 and the exact minimiser of every width. As the penalty goes to zero
     the estimate goes to ``min u_l/m_l``, a smoothed infimum of the density ratio.
+
+    The bases sit at unlabelled rows; one more is the labelled density itself. Without it, labelled
+    rows far from every unlabelled one go unseen, and no positives among the unlabelled gave 1.
 
     Parameters
     ----------
@@ -133,13 +136,16 @@ class PenalizedL1(PriorEstimator):
         rng = check_random_state(self.random_state)
         folds = fold_numbers(X, labelled, self.cv, rng)
         X = scale_columns(X, self.scaling)
-        pool = np.flatnonzero(~labelled)
-        centers, some = (
-            pool if len(pool) <= size else np.sort(rng.choice(pool, size=size, replace=False))
-            for size in (self.max_centers, MEDIAN_ROWS)
+        centers, positives, some = (
+            _at_most(np.flatnonzero(rows), size, rng)
+            for rows, size in (
+                (~labelled, self.max_centers),
+                (labelled, self.max_centers),
+                (~labelled, MEDIAN_ROWS),
+            )
         )
         widths = WIDTH_FACTORS * median_distance(squared_distances(X[some], X[centers]))
-        m, u = _fold_sums(X, labelled, folds, centers, widths)
+        m, u = _fold_sums(X, labelled, folds, centers, positives, widths)
         counts = [np.bincount(folds[rows])[:, None] for rows in (labelled, ~labelled)]
         full = [total.sum(axis=1) / n.sum() for total, n in zip((m, u), counts, strict=True)]
         test = [total / n for total, n in zip((m, u), counts, strict=True)]
@@ -164,14 +170,28 @@ class PenalizedL1(PriorEstimator):
         return Estimate(float(theta[best]))
 
 
-def _fold_sums(X, labelled, folds, centers, widths) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of the bases over labelled and unlabelled rows, of shape (widths, folds, centers)."""
+def _at_most(rows: np.ndarray, size: int, rng) -> np.ndarray:
+    return rows if len(rows) <= size else np.sort(rng.choice(rows, size=size, replace=False))
+
+
+def _fold_sums(X, labelled, folds, centers, positives, widths) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the bases over labelled and unlabelled rows, each (widths, folds, bases).
+
+    The last basis is the density of the labelled rows, a row's own kernel left out.
+    """
     n_folds = folds.max() + 1
-    sums = np.zeros((len(widths), 2 * n_folds, len(centers)))
+    sums = np.zeros((len(widths), 2 * n_folds, len(centers) + 1))
     groups = folds + np.where(labelled, 0, n_folds)
-    for group, distances in distance_blocks(X, X[centers], groups):
+    own = np.zeros(len(labelled))
+    own[positives] = 1.0
+    for group, _, distances in distance_blocks(X, X[centers], groups):
         for w, width in enumerate(widths):
-            sums[w, group] += np.exp(distances / (-2.0 * width**2)).sum(axis=0)
+            sums[w, group, :-1] += np.exp(distances / (-2.0 * width**2)).sum(axis=0)
+    for group, rows, distances in distance_blocks(X, X[positives], groups):
+        others = np.maximum(len(positives) - own[rows], 1.0)
+        for w, width in enumerate(widths):
+            total = np.exp(distances / (-2.0 * width**2)).sum(axis=1) - own[rows]
+            sums[w, group, -1] += np.sum(np.maximum(total, 0.0) / others)
     return sums[:, :n_folds], sums[:, n_folds:]
 
 
