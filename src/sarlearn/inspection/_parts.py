@@ -1,6 +1,6 @@
 """A fitted model taken apart: the last estimator, what it sees, and the attributes of the user."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -159,8 +159,11 @@ class Parts:
         return nw.from_numpy(array, self.names, backend=backend).to_native()
 
 
-def take_apart(model, X) -> Parts:
-    """The parts of a fitted model on a table ``X``; refuses models without a propensity."""
+def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
+    """The parts of a fitted model on a table ``X``; refuses models without a propensity.
+
+    ``feature_names`` says what to call the columns of a matrix that has no names.
+    """
     check_is_fitted(model)
     final, matrix, encoder = model, X, None
     if isinstance(model, Pipeline):
@@ -177,8 +180,12 @@ def take_apart(model, X) -> Parts:
         matrix = np.asarray(matrix)
     names = get_feature_names(matrix)
     if names is None:
-        names = [f"x{i}" for i in range(matrix.shape[1])]
+        names = (
+            [f"x{i}" for i in range(matrix.shape[1])] if feature_names is None else feature_names
+        )
     names = [str(name) for name in names]
+    if len(names) != matrix.shape[1]:
+        raise ValueError(f"feature_names has {len(names)} names for {matrix.shape[1]} columns.")
     if encoder is not None:
         attributes = _table_attributes(encoder, X)
     else:

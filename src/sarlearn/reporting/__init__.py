@@ -54,7 +54,14 @@ class Report:
 
 
 def report(
-    model, X, s, *, ids: Sequence[Any] | None = None, top: int = 20, **names: str | None
+    model,
+    X,
+    s,
+    *,
+    ids: Sequence[Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+    top: int = 20,
+    **names: Any,
 ) -> Report:
     """Report on a fitted model: who is positive, who gets labelled, and how sure that is.
 
@@ -66,6 +73,8 @@ def report(
         Observed labels.
     ids : sequence, optional
         What to call each row; by default its number, from 1.
+    feature_names : sequence of str, optional
+        What to call the columns of a matrix that has no names.
     top : int, default=20
         How many of the most probable hidden positives to list.
     **names : str
@@ -90,4 +99,4 @@ def report(
     >>> report(model, X, s)
     <Report: About 508 of the 1,506 unlabelled rows (33.7%) are estimated to be positive.>
     """
-    return Report(summarize(model, X, s, ids=ids, top=top, **names))
+    return Report(summarize(model, X, s, ids=ids, feature_names=feature_names, top=top, **names))

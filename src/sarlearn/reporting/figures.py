@@ -24,7 +24,7 @@ _THEME = {
     "#ffffff": "var(--on-bar)",
     **{color: f"var(--c{number})" for number, color in enumerate(SERIES, start=1)},
 }
-_SETTINGS = {
+_SETTINGS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "sarlearn",
     "font.size": 8.5,

@@ -39,7 +39,7 @@ def render(summary: dict[str, Any]) -> str:
         class_words=lambda row: words.odds_sentence(row, "being positive"),
     )
     # The drawings are our own and escape text themselves; everything else Jinja escapes.
-    drawn = {
+    drawn: dict[str, Any] = {
         key: [_safe(item) for item in value] if isinstance(value, list) else _safe(value)
         for key, value in figures(summary).items()
     }

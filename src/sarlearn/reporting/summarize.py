@@ -24,6 +24,7 @@ def summarize(
     s,
     *,
     ids: Sequence[Any] | None = None,
+    feature_names: Sequence[str] | None = None,
     top: int = 20,
     source: str | None = None,
     label: str | None = None,
@@ -40,6 +41,8 @@ def summarize(
         Observed labels.
     ids : sequence, optional
         What to call each row; by default its number, from 1.
+    feature_names : sequence of str, optional
+        What to call the columns of a matrix that has no names.
     top : int
         How many of the most probable hidden positives to list.
     source, label, id_name : str, optional
@@ -52,7 +55,7 @@ def summarize(
     dict
         Only dicts, lists, text, numbers, booleans and None: ``json.dumps`` takes it.
     """
-    parts = take_apart(model, X)
+    parts = take_apart(model, X, feature_names)
     labelled = parts.labelled(s)
     if ids is not None and len(ids) != parts.n_rows:
         raise ValueError(f"ids has {len(ids)} values, X has {parts.n_rows} rows.")
@@ -60,7 +63,7 @@ def summarize(
     posterior = parts.final.predict_posterior(parts.matrix, parts.final.classes_[labelled * 1])
     chosen = parts.propensity_attributes
     used = importance(parts)
-    summary = {
+    summary: dict[str, Any] = {
         "sarlearn": __version__,
         "source": source,
         "label": label,

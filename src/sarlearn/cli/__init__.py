@@ -1,0 +1,62 @@
+"""The ``sarlearn`` command. Importing it costs next to nothing; each command imports its own."""
+
+import os
+import sys
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 2 bad usage or data, 1 a fault of the program."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and give the exit code; problems are told in one sentence."""
+    try:
+        import click
+
+        from .app import app
+    except ModuleNotFoundError as error:
+        print(
+            f"Error: the command line needs {error.name}: pip install 'sarlearn[cli]'.",
+            file=sys.stderr,
+        )
+        return 2
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a name may hold what the terminal cannot show
+    try:
+        result = app.main(args=arguments, prog_name="sarlearn", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Abort:
+        return _tell("stopped.", 130)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx is not None else "sarlearn"
+        return _tell(f"{error.format_message().rstrip('.')}. See '{command} --help'.", 2)
+    except click.ClickException as error:
+        return _tell(error.format_message(), 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, OSError, ImportError) as error:
+        return _tell(_sentence(error), 2)
+    except Exception as error:
+        if os.environ.get("SARLEARN_TRACEBACK"):
+            raise
+        fault = f"{type(error).__name__}: {error}"
+        return _tell(
+            f"the program failed ({' '.join(fault.split())[:300]}); set SARLEARN_TRACEBACK=1 to "
+            "see where, and please report it.",
+            1,
+        )
+
+
+def _sentence(error: Exception) -> str:
+    """The message of an error on one line."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _tell(sentence: str, code: int) -> int:
+    print(f"Error: {sentence}", file=sys.stderr)
+    return code

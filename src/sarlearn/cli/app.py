@@ -1,0 +1,211 @@
+"""Arguments of the ``sarlearn`` command. Only click is imported here; the work comes later."""
+
+import click
+
+from .. import __version__
+
+_TABLE = click.argument("table", type=click.Path(dir_okay=True))
+_LABEL = click.option("--label", required=True, help="Column that says which rows are labelled.")
+_ID = click.option("--id", "id_column", help="Column that names the rows; not learned from.")
+_DROP = click.option("--drop", multiple=True, help="Column to leave out. May be repeated.")
+_PROPENSITY = click.option(
+    "--propensity",
+    multiple=True,
+    help="Column that decides who among the positives gets labelled. May be repeated; without "
+    "any, all positives count as equally likely to be labelled (SCAR).",
+)
+_OUTPUT = click.option("-o", "--output", required=True, type=click.Path(), help="File to write.")
+_FORCE = click.option("--force", is_flag=True, help="Replace output files that exist.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="sarlearn")
+def app() -> None:
+    """Learn from positive and unlabelled rows when the labels are a biased sample.
+
+    Tables may be CSV (also gzipped), Parquet or Arrow/Feather. The label column holds 0/1,
+    true/false or yes/no; an empty cell is unlabelled.
+    """
+
+
+@app.command()
+@_TABLE
+@_LABEL
+@_PROPENSITY
+@_ID
+@_DROP
+@click.option(
+    "--classifier",
+    type=click.Choice(["logistic", "boosting"]),
+    default="logistic",
+    show_default=True,
+    help="Model of the class.",
+)
+@click.option(
+    "--decay",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.9,
+    show_default=True,
+    help="How strongly sure positives are favoured; 1 is plain maximum likelihood.",
+)
+@click.option(
+    "--C",
+    "C",
+    type=_POSITIVE,
+    default=1.0,
+    show_default=True,
+    help="Inverse strength of the penalty on the class model.",
+)
+@click.option(
+    "--stop",
+    type=click.Choice(["slope", "fixed_point"]),
+    default="slope",
+    show_default=True,
+    help="The paper's rule, or run until nothing moves.",
+)
+@click.option(
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=500,
+    show_default=True,
+    help="Rounds at most.",
+)
+@_OUTPUT
+@click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
+@_JSON
+@_FORCE
+def fit(**options) -> None:
+    """Fit a model to TABLE and save it."""
+    from .fit import fit
+
+    fit(**options)
+
+
+@app.command()
+@click.argument("model", type=click.Path())
+@_TABLE
+@_OUTPUT
+@click.option("--label", help="Label column, where it is not named as when the model was fitted.")
+@click.option("--id", "id_column", help="Identifier column, likewise.")
+@click.option("--keep-all", is_flag=True, help="Write all columns of the table, not only the id.")
+@_JSON
+@_FORCE
+def predict(**options) -> None:
+    """Score the rows of TABLE with a saved MODEL.
+
+    Writes the probability of being positive and the propensity of every row, in the order of the
+    table; where the label column is present, also the posterior.
+    """
+    from .predict import predict
+
+    predict(**options)
+
+
+@app.command()
+@click.argument("model", type=click.Path())
+@_TABLE
+@_OUTPUT
+@click.option("--label", help="Label column, where it is not named as when the model was fitted.")
+@click.option("--id", "id_column", help="Identifier column, likewise.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many of the most probable hidden positives to list.",
+)
+@_JSON
+@_FORCE
+def report(**options) -> None:
+    """Write a report on a saved MODEL and a TABLE with labels."""
+    from .predict import report
+
+    report(**options)
+
+
+@app.command()
+@_TABLE
+@_LABEL
+@_PROPENSITY
+@_ID
+@_DROP
+@click.option("--method", multiple=True, help="Estimator to use, by default all. May be repeated.")
+@_JSON
+def prior(**options) -> None:
+    """Compare estimates of the class prior: the share of TABLE that is positive."""
+    from .prior import prior
+
+    prior(**options)
+
+
+@app.command()
+@_TABLE
+@click.option("--class", "class_column", required=True, help="Column with the true class.")
+@click.option("--positive", help="Value of the class that is positive, if it is not 1, true, yes.")
+@_PROPENSITY
+@click.option(
+    "--falling",
+    multiple=True,
+    help="Propensity column with which the propensity falls. May be repeated.",
+)
+@click.option(
+    "--mechanism",
+    type=click.Choice(["constant", "one", "product", "logistic", "geometric"]),
+    help="By default constant without propensity columns, one with one, logistic with more.",
+)
+@click.option(
+    "--low",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.2,
+    show_default=True,
+    help="Propensity where all propensity columns are at their lowest; for product each column's "
+    "factor.",
+)
+@click.option(
+    "--high",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.8,
+    show_default=True,
+    help="The same at their highest.",
+)
+@click.option(
+    "--label-frequency",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.5,
+    show_default=True,
+    help="Propensity of every positive, for the constant mechanism.",
+)
+@click.option("--label", default="labelled", show_default=True, help="Name of the new column.")
+@click.option("--propensity-column", help="Also write the true propensity, under this name.")
+@click.option("--keep-class", is_flag=True, help="Keep the class column.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
+@_OUTPUT
+@_JSON
+@_FORCE
+def simulate(**options) -> None:
+    """Turn a TABLE with known classes into one with some positives labelled.
+
+    Each propensity column is brought to the range 0 to 1: numbers by their smallest and largest
+    value, words by their place in the alphabet, gaps to the middle.
+    """
+    from .simulate import simulate
+
+    simulate(**options)
+
+
+@app.command()
+@click.option(
+    "--report",
+    "report_path",
+    type=click.Path(),
+    default="sarlearn-demo-report.html",
+    show_default=True,
+    help="Where to write the report; replaced if it exists.",
+)
+def demo(report_path: str) -> None:
+    """Show on data that ships with scikit-learn why biased labels matter."""
+    from .demo import demo
+
+    demo(report_path)
