@@ -4,10 +4,10 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test bench lint format clean
 
 help:
-	@echo "make demo | test | lint | format | clean"
+	@echo "make demo | test | bench [QUICK=1] | lint | format | clean"
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -20,6 +20,11 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-fail-under=95
+
+# The peer to compare with is wanted here only.
+bench: $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,0 +1,108 @@
+"""The figure: ratios by workload, and CPU seconds against rows."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import tables
+from benchmarks.store import number
+
+# Okabe and Ito's palette: told apart by everybody.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#888888"
+
+
+def draw(folder: Path) -> None:
+    """Write ``benchmarks.png`` and ``benchmarks.svg`` next to the CSVs."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    matplotlib.rcParams["svg.hashsalt"] = "sarlearn"  # the same results give the same file
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(12, 5.2), layout="constrained", width_ratios=[1.15, 1]
+    )
+    _ratios(left, tables.by_workload(folder))
+    _rows(right, tables.scaling_lines(folder))
+    for end in ("png", "svg"):
+        path = folder / f"benchmarks.{end}"
+        partial = folder / f"benchmarks.partial.{end}"
+        metadata = {"Date": None} if end == "svg" else {}
+        figure.savefig(partial, dpi=150, metadata=metadata)
+        os.replace(partial, path)
+    plt.close(figure)
+
+
+def _ratios(ax, known) -> None:
+    bars = [("naive", "naive", ORANGE), ("pysarpu", "pysarpu", BLUE)]
+    height = 0.38
+    places = np.arange(len(known))
+    for shift, (method, name, colour) in zip((-height / 2, height / 2), bars, strict=True):
+        labelled = False
+        for place, methods in zip(places, known.values(), strict=True):
+            times = tables.ratio(methods, method)
+            if times is None:
+                continue
+            guessed = methods[method].get("extrapolated") == "true"
+            ax.barh(
+                place + shift,
+                times,
+                height,
+                color=colour,
+                alpha=0.55 if guessed else 1.0,
+                hatch="///" if guessed else None,
+                edgecolor="white",
+                label=None if labelled else f"than {name}",
+            )
+            labelled = True
+            mark = "~" if guessed else ""
+            ax.text(times * 1.06, place + shift, f"{mark}{times:,.0f}", va="center", fontsize=8)
+    shown = False
+    for place, key in zip(places, known, strict=True):
+        if key in tables.FASTER:
+            target = tables.FASTER[key]
+            ax.plot([target] * 2, [place - height, place], color="black", lw=1.8,
+                    label=None if shown else "target, against naive")  # fmt: skip
+            shown = True
+    ax.set_yticks(places, [f"{key}\n{_shape(m['slope'])}" for key, m in known.items()], fontsize=8)
+    ax.invert_yaxis()
+    ax.set_xscale("log")
+    ax.set_xlim(right=ax.get_xlim()[1] * 2)
+    ax.set_xlabel("times faster: CPU seconds over those of sarlearn, same stop rule")
+    ax.set_title("sarlearn (slope) is so many times faster (hatched: extrapolated)", fontsize=10)
+    ax.legend(loc="lower right", fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _shape(row) -> str:
+    rows, columns = number(row, "rows"), number(row, "columns")
+    return f"{rows:,.0f} x {columns:,.0f}" if rows and columns else ""
+
+
+def _rows(ax, lines) -> None:
+    colours = {"slope": BLUE, "fixed_point": GREEN}
+    for (method, dtype), rows in lines.items():
+        n = [float(row["rows"]) for row in rows]
+        cpu = [number(row, "cpu") for row in rows]
+        exponent = tables.exponent(rows)
+        name = f"{tables.NAMES[method]}, {dtype}"
+        if exponent is not None:
+            name += f": exponent {exponent:.2f}"
+        double = dtype == "float64"
+        ax.plot(n, cpu, "o-" if double else "s--", color=colours[method], label=name, ms=4,
+                alpha=1.0 if double else 0.6)  # fmt: skip
+    if lines:
+        first = next(iter(lines.values()))
+        n, cpu = (float(first[-1]["rows"]), number(first[-1], "cpu"))
+        ends = np.array([5e3, n])
+        ax.plot(ends, 2 * cpu * ends / n, ":", color=GREY, label="proportional to rows")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("rows, 20 columns")
+    ax.set_ylabel("CPU seconds a fit")
+    ax.set_title("Time against rows (exponents from 50,000 rows on)", fontsize=10)
+    if lines:
+        ax.legend(fontsize=8)
+    ax.grid(alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)

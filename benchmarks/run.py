@@ -1,0 +1,230 @@
+"""Run the benchmarks: ``python -m benchmarks.run [--quick] [--only PART ...]``.
+
+Parts are the keys of the workloads (a to f, and the real ones where SARLEARN_DATA is set),
+``scaling``, ``small`` and ``startup``. Every measurement is a process of its own, one after the
+other. A full run renews the tracked results, the table in README.md and the figure; a quick one
+(fewer rows, fewer repetitions) goes to ``results/quick`` and only prints.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks import report, startup, store
+from benchmarks.workloads import SMALL, Workload, available
+
+OTHER_PARTS = ["scaling", "small", "startup"]
+METHODS = ["slope", "fixed_point", "naive", "naive_csr", "pysarpu"]
+SPARSE = {"a", "f", "newsgroups"}
+SCALING_ROWS = [5_000, 16_000, 50_000, 160_000, 500_000, 1_600_000, 5_000_000]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is spent on each measurement, in seconds."""
+
+    quick: bool
+    naive_limit: float
+    peer_limit: float
+    repeat_seconds: float
+    scaling_rows: list[int]
+    small_seconds: float
+    rounds: int
+
+
+FULL = Plan(False, 150.0, 60.0, 6.0, SCALING_ROWS, 3.0, 9)
+QUICK = Plan(True, 6.0, 4.0, 1.0, SCALING_ROWS[:5], 0.7, 3)
+
+
+def job(threads: int = 1, timeout: float = 1800.0, **what) -> dict:
+    """Do one measurement in a fresh process; ``failed`` in the result says that it did not work."""
+    count = str(threads)
+    environment = os.environ | {
+        "OMP_NUM_THREADS": count,
+        "OPENBLAS_NUM_THREADS": count,
+        "MKL_NUM_THREADS": count,
+    }
+    command = [sys.executable, "-m", "benchmarks.measure", json.dumps(what)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=environment,
+            cwd=store.HERE.parent,
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"no end within {timeout:.0f} s"}
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        return {"failed": lines[-1] if lines else f"ended with code {done.returncode}"}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+Step = Callable[[], None]
+
+
+class Benchmark:
+    """The steps of a run, and the rows they leave."""
+
+    def __init__(self, plan: Plan, folder: Path, saved: Path):
+        self.plan, self.folder, self.saved = plan, folder, saved
+
+    def steps(self, parts: list[str]) -> list[tuple[str, Step]]:
+        """What there is to do, in order, each with a title."""
+        out: list[tuple[str, Step]] = [("machine", self.machine)]
+        for workload in available():
+            if workload.key in parts:
+                out += self._workload_steps(workload)
+        if "scaling" in parts:
+            for rows in self.plan.scaling_rows:
+                out.append((f"scaling, {rows:,} rows", lambda rows=rows: self.scaling(rows)))
+        if "small" in parts:
+            for workload in SMALL:
+                out.append((f"small fits, {workload.key}", lambda w=workload: self.small(w)))
+        if "startup" in parts:
+            out.append(("start-up", self.startup))
+        return out
+
+    def _workload_steps(self, workload: Workload) -> list[tuple[str, Step]]:
+        rows: dict[str, dict] = {}
+        title = f"workload {workload.key}: "
+        methods = [m for m in METHODS if m != "naive_csr" or workload.key in SPARSE - {"f"}]
+        out = [
+            (f"{title}{method}", lambda method=method: self.fit(workload, method, rows))
+            for method in methods
+        ]
+        return out + [(f"{title}distances", lambda: self.distances(workload, rows))]
+
+    def fit(self, workload: Workload, method: str, rows: dict) -> None:
+        """One contestant on one workload: with one thread, and with two where it ended soon."""
+        plan = self.plan
+        size = workload.quick_rows if plan.quick else workload.rows
+        if method == "pysarpu" and workload.key == "f":
+            rows[method] = {"note": "takes dense arrays only: 16 GB of X"}
+            return
+        what = {
+            "kind": "fit",
+            "workload": workload.key,
+            "method": method,
+            "rows": size,
+            "limit": plan.peer_limit if method == "pysarpu" else plan.naive_limit,
+            "repeat_seconds": plan.repeat_seconds,
+            "saved": str(self.saved),
+        }
+        load = os.getloadavg()[0]
+        result = job(**what)
+        if "failed" in result:
+            rows[method] = {"note": result["failed"]}
+            return
+        result |= {"wall_1": result.pop("wall"), "load": load}
+        # liblinear knows one thread only: its second run would only cost time.
+        threaded = not method.startswith("naive")
+        if threaded and not result["extrapolated"] and result["cpu"] < 20 * plan.repeat_seconds:
+            two = job(threads=2, record=False, **what)
+            result["wall_2"] = two.get("wall", "")
+        elif result["extrapolated"]:
+            result["wall_1"] = ""
+        rows[method] = result
+
+    def distances(self, workload: Workload, rows: dict) -> None:
+        """Distances of all endpoints of a workload; its rows are then complete."""
+        size = workload.quick_rows if self.plan.quick else workload.rows
+        result = job(kind="distances", workload=workload.key, rows=size, saved=str(self.saved))
+        for method, row in rows.items():
+            row |= result.get(method, {})
+            row |= {"workload": workload.key, "method": method, "title": workload.title}
+        if "slope" in rows and "failed" not in result:
+            tight = ("tight_iterations", "tight_converged", "residual_f", "residual_e")
+            rows["fixed_point"] |= {name: result[name] for name in tight}
+        store.merge("workloads", list(rows.values()), self.folder)
+
+    def scaling(self, rows: int) -> None:
+        made = []
+        for method in ("slope", "fixed_point"):
+            for dtype in ("float64", "float32"):
+                seconds = self.plan.repeat_seconds
+                result = job(
+                    kind="scale", rows=rows, method=method, dtype=dtype, repeat_seconds=seconds
+                )
+                made.append({"rows": rows, "method": method, "dtype": dtype, **result})
+        store.merge("scaling", made, self.folder)
+
+    def small(self, workload: Workload) -> None:
+        """Fits of one small problem: alone, in two processes at once, and the naive way."""
+        made = []
+        seconds = self.plan.small_seconds
+        what = {"kind": "small", "workload": workload.key, "seconds": seconds}
+        for method in ("slope", "fixed_point"):
+            alone = job(**what, method=method)
+            both = self._at_once(2, **what, method=method)
+            row = {"workload": workload.key, "method": method, **alone, "load": os.getloadavg()[0]}
+            if all("failed" not in one for one in both):
+                row["a_second_two"] = sum(one["a_second"] for one in both)
+            made.append(row)
+        naive = job(**what, method="naive", limit=self.plan.naive_limit)
+        made.append({"workload": workload.key, "method": "naive", **naive})
+        store.merge("small", made, self.folder)
+
+    def _at_once(self, processes: int, **what) -> list[dict]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        # Imports take a second or two; all begin to count at the same moment.
+        start_at = time.time() + 4.0
+        with ThreadPoolExecutor(processes) as pool:
+            running = [pool.submit(job, start_at=start_at, **what) for _ in range(processes)]
+            return [one.result() for one in running]
+
+    def startup(self) -> None:
+        store.merge("startup", startup.measure(self.plan.rounds), self.folder)
+
+    def machine(self) -> None:
+        facts = job(kind="machine")
+        rows = [{"what": name, "value": value} for name, value in facts.items()]
+        store.merge("machine", rows, self.folder)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    known = [workload.key for workload in available()] + OTHER_PARTS
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rows, under three minutes")
+    parser.add_argument(
+        "--only", nargs="+", choices=known, metavar="PART", help=f"parts: {', '.join(known)}"
+    )
+    chosen = parser.parse_args(arguments)
+    plan = QUICK if chosen.quick else FULL
+    folder = store.RESULTS / "quick" if chosen.quick else store.RESULTS
+    console = Console()
+    columns = [
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    ]
+    with tempfile.TemporaryDirectory() as saved, Progress(*columns, console=console) as progress:
+        parts = chosen.only or known
+        steps = Benchmark(plan, folder, Path(saved)).steps(parts)
+        bar = progress.add_task("", total=len(steps))
+        for title, step in steps:
+            progress.update(bar, description=title)
+            step()
+            progress.advance(bar)
+        progress.update(bar, description="done")
+    report.show(folder, console)
+    if not chosen.quick:
+        report.write(folder)
+
+
+if __name__ == "__main__":
+    main()

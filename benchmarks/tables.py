@@ -1,0 +1,282 @@
+"""The tables of a run, from its CSVs: the same rows for the terminal and for README.md."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.store import load, number
+
+# Targets of each workload: times faster than the naive way at the paper's stop.
+FASTER = {"a": 80, "b": 80, "c": 150, "d": 150, "e": 150, "f": 30}
+FASTER_THAN_PEER = 50
+PASSES = 45
+SMALL_MS = {"4,000 x 200 sparse": 60, "6,500 x 21": 15, "546 x 9": 3}
+NAMES = {
+    "slope": "sarlearn, slope",
+    "fixed_point": "sarlearn, fixed point",
+    "naive": "naive",
+    "naive_csr": "naive, kept sparse",
+    "pysarpu": "pysarpu",
+}
+
+
+@dataclass
+class Table:
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    note: str = ""
+
+
+def tables(folder: Path) -> list[Table]:
+    """All that can be made of what was run."""
+    made = [targets(folder), speed(folder), detail(folder), endpoints(folder), scaling(folder)]
+    made += [small(folder), startup(folder), machine(folder)]
+    return [table for table in made if table.rows]
+
+
+def by_workload(folder: Path) -> dict[str, dict[str, dict]]:
+    """Rows of each workload by method."""
+    out: dict[str, dict[str, dict]] = {}
+    for row in load("workloads", folder):
+        out.setdefault(row["workload"], {})[row["method"]] = row
+    return dict(sorted(out.items(), key=lambda item: (len(item[0]) > 1, item[0])))
+
+
+def ratio(rows: dict[str, dict], slow: str, fast: str = "slope") -> float | None:
+    """How many times the CPU seconds of one contestant another needs."""
+    a, b = number(rows.get(slow), "cpu"), number(rows.get(fast), "cpu")
+    return None if a is None or b is None else a / b
+
+
+def speed(folder: Path) -> Table:
+    """CPU seconds, side by side, and the ratios."""
+    rows = []
+    for key, methods in by_workload(folder).items():
+        first = methods["slope"]
+        rows.append(
+            [
+                f"{key}: {first['title']}" if len(key) == 1 else first["title"],
+                _seconds(methods.get("naive")),
+                _seconds(methods.get("pysarpu")),
+                _seconds(methods.get("slope")),
+                _seconds(methods.get("fixed_point")),
+                _times(ratio(methods, "naive")),
+                _times(ratio(methods, "pysarpu")),
+            ]
+        )
+    header = ["workload", "naive", "pysarpu", "slope", "fixed point", "naive / slope"]
+    note = (
+        "CPU seconds on one thread, best of several (iterations in brackets). ~ is extrapolated: "
+        "the naive way from iterations timed at both ends of its path, times the iterations that "
+        "the same path takes in sarlearn; pysarpu, which has a start and a stop of its own and "
+        "neither penalty nor decay, by its seconds an iteration times as many iterations."
+    )
+    checks = [number(m.get("naive"), "check") for m in by_workload(folder).values()]
+    known = [check for check in checks if check]
+    if known:
+        note += (
+            " Where the naive way ran to its end, the same extrapolation would have given "
+            f"{min(known):.2f} to {max(known):.2f} of the time it took."
+        )
+    return Table("Speed", header + ["pysarpu / slope"], rows, note)
+
+
+def detail(folder: Path) -> Table:
+    """Work done, memory, threads and the bound."""
+    rows = []
+    for key, methods in by_workload(folder).items():
+        for method, row in methods.items():
+            cpu, bound = number(row, "cpu"), number(row, "bound")
+            added, x_bytes = number(row, "added_bytes"), number(row, "x_bytes")
+            one, two = number(row, "wall_1"), number(row, "wall_2")
+            rows.append(
+                [
+                    key,
+                    NAMES[method],
+                    _whole(number(row, "iterations")),
+                    _whole(number(row, "passes")),
+                    _plain(number(row, "reads"), ".1f"),
+                    _plain(number(row, "hessians"), ".1f"),
+                    _plain(one, ".3g"),
+                    _plain(two, ".3g"),
+                    _plain(one / two if one and two else None, ".2f"),
+                    _plain(added / 1e6 if added is not None else None, ".0f"),
+                    _plain(added / x_bytes if added is not None and x_bytes else None, ".2f"),
+                    _plain(cpu / bound if cpu and bound else None, ".2f"),
+                    row.get("note", ""),
+                ]
+            )
+    header = ["workload", "method", "iterations", "passes", "X read", "Hessians", "wall 1 thread"]
+    header += ["wall 2 threads", "speed-up", "added MB", "added / X", "CPU / bound", "note"]
+    note = (
+        "Passes are those of EM; 'X read' is how often X was read, the start and the stop rule "
+        "included. Added memory is the peak over what the process held with X. The bound: the time "
+        "to read X once, measured, times 'X read', plus the flops of the Hessians (one triangle) "
+        "at the measured rate of a large matrix product."
+    )
+    return Table("Work, threads, memory, and the bound", header, rows, note)
+
+
+def endpoints(folder: Path) -> Table:
+    """Distance of each endpoint from the fixed point."""
+    rows = []
+    for key, methods in by_workload(folder).items():
+        for method, row in methods.items():
+            if number(row, "f_max") is None:
+                continue
+            rows.append(
+                [key, NAMES[method]]
+                + [_plain(number(row, n), ".1e") for n in ("f_max", "f_mean", "e_max", "e_mean")]
+                + [_plain(number(row, "prior"), ".4f")]
+                + [_plain(number(row, n), ".1e") for n in ("residual_f", "residual_e")]
+            )
+    header = ["workload", "method", "f max", "f mean", "e max", "e mean", "class prior"]
+    note = (
+        "Absolute differences in f and e over all rows against sarlearn's fixed point at "
+        "tol=1e-11. The last two columns check that point without the package: lengths of the "
+        "gradients of both M-steps there, after an E-step there. The paper's stop is not the fixed "
+        "point; pysarpu maximises something else (no penalty, no decay)."
+    )
+    header += ["gradient f", "gradient e"]
+    return Table("Distance from the tight fixed point", header, rows, note)
+
+
+def exponent(rows: list[dict], smallest: float = 50_000) -> float | None:
+    """Slope of log CPU seconds against log rows, from this many rows on."""
+    points = [(float(r["rows"]), number(r, "cpu")) for r in rows]
+    points = [(n, cpu) for n, cpu in points if n >= smallest and cpu]
+    if len(points) < 2:
+        return None
+    n, cpu = np.log(np.array(points, dtype=float)).T
+    return float(np.polyfit(n, cpu, 1)[0])
+
+
+def scaling_lines(folder: Path) -> dict[tuple[str, str], list[dict]]:
+    out: dict[tuple[str, str], list[dict]] = {}
+    for row in sorted(load("scaling", folder), key=lambda row: float(row["rows"])):
+        out.setdefault((row["method"], row["dtype"]), []).append(row)
+    return out
+
+
+def scaling(folder: Path) -> Table:
+    """Seconds against rows."""
+    lines = scaling_lines(folder)
+    sizes = sorted({float(row["rows"]) for rows in lines.values() for row in rows})
+    body = []
+    for (method, dtype), rows in lines.items():
+        at = {float(row["rows"]): row for row in rows}
+        last = rows[-1]
+        added, x_bytes = number(last, "added_bytes"), number(last, "x_bytes")
+        body.append(
+            [NAMES[method], dtype]
+            + [_seconds(at.get(size)) for size in sizes]
+            + [_plain(exponent(rows), ".3f")]
+            + [_plain(added / x_bytes if added is not None and x_bytes else None, ".2f")]
+        )
+    header = ["method", "X"] + [f"{size:,.0f} rows" for size in sizes]
+    note = (
+        "CPU seconds (iterations) of a problem of 20 columns; the exponent of time against rows is "
+        "fitted from 50,000 rows on; added memory over X at the most rows."
+    )
+    return Table("Time against rows", header + ["exponent", "added / X"], body, note)
+
+
+def small(folder: Path) -> Table:
+    """Milliseconds a fit."""
+    rows = []
+    for row in load("small", folder):
+        cpu, one, two = (number(row, name) for name in ("cpu", "a_second", "a_second_two"))
+        rows.append(
+            [
+                row["workload"],
+                NAMES[row["method"]],
+                _plain(cpu * 1e3 if cpu else None, ".2f"),
+                _whole(number(row, "iterations")),
+                _plain(one, ".1f"),
+                _plain(two, ".1f"),
+                _plain(two / one if one and two else None, ".2f"),
+            ]
+        )
+    header = ["problem", "method", "CPU ms a fit", "iterations", "fits a second"]
+    header += ["in two processes", "ratio"]
+    return Table("Many small fits", header, rows, "The best fit's CPU; fits a second of wall time.")
+
+
+def startup(folder: Path) -> Table:
+    rows = [
+        [row["what"], _plain(number(row, "cpu"), ".3f"), row["note"]]
+        for row in load("startup", folder)
+    ]
+    return Table("Start-up", ["what", "CPU seconds", "note"], rows)
+
+
+def machine(folder: Path) -> Table:
+    return Table("Machine", ["", ""], [[r["what"], r["value"]] for r in load("machine", folder)])
+
+
+def targets(folder: Path) -> Table:
+    """What was aimed at, and what came out."""
+    rows = []
+
+    def add(what: str, target: float, seen: float | None, *, at_least: bool = False) -> None:
+        if seen is None:
+            return
+        met = seen >= target if at_least else seen <= target
+        sign = ">=" if at_least else "<="
+        rows.append([what, f"{sign} {target:g}", f"{seen:.3g}", "met" if met else "**missed**"])
+
+    known = by_workload(folder)
+    for key, methods in known.items():
+        if key in FASTER:
+            add(f"{key}: times faster than naive", FASTER[key], ratio(methods, "naive"),
+                at_least=True)  # fmt: skip
+        add(f"{key}: times faster than pysarpu", FASTER_THAN_PEER, ratio(methods, "pysarpu"),
+            at_least=True)  # fmt: skip
+        if key in FASTER and key != "f":
+            add(f"{key}: passes to the fixed point", PASSES,
+                number(methods.get("fixed_point"), "passes"))  # fmt: skip
+        if key in ("c", "e"):
+            row = methods["slope"]
+            added, x_bytes = number(row, "added_bytes"), number(row, "x_bytes")
+            add(f"{key}: added memory over X", 0.6, added / x_bytes if added else None)
+            cpu, bound = number(row, "cpu"), number(row, "bound")
+            add(f"{key}: CPU over the bound", 2.5, cpu / bound if cpu and bound else None)
+            one, two = number(row, "wall_1"), number(row, "wall_2")
+            add(f"{key}: speed-up of two threads", 1.6, one / two if one and two else None,
+                at_least=True)  # fmt: skip
+    for (method, dtype), lines in scaling_lines(folder).items():
+        if dtype == "float64":
+            add(f"exponent of time against rows, {NAMES[method]}", 1.05, exponent(lines))
+    for row in load("small", folder):
+        if row["method"] == "slope":
+            cpu = number(row, "cpu")
+            limit = SMALL_MS[row["workload"]]
+            add(f"{row['workload']}: ms CPU a fit", limit, cpu * 1e3 if cpu else None)
+    times = {row["what"]: number(row, "cpu") for row in load("startup", folder)}
+    ours, theirs = times.get("import sarlearn"), times.get("import sklearn.linear_model")
+    add("import sarlearn over import sklearn.linear_model", 1.15,
+        ours / theirs if ours and theirs else None)  # fmt: skip
+    add("sarlearn --help, CPU s", 0.3, times.get("sarlearn --help"))
+    return Table("Targets", ["what", "target", "seen", ""], rows)
+
+
+def _seconds(row: dict | None) -> str:
+    cpu = number(row, "cpu")
+    if row is None or cpu is None:
+        return ""
+    mark = "~" if row.get("extrapolated") == "true" else ""
+    return f"{mark}{cpu:.3g} ({row['iterations']})"
+
+
+def _times(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+def _whole(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+def _plain(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
