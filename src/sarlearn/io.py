@@ -138,6 +138,8 @@ def _read_csv(path: Path, backend: Any, text_columns: tuple[str, ...]):
         raise ValueError(f"{path} has more than one column named {repeated[0]!r}; rename one.")
     as_text = [name for name in text_columns if name in header]
     if backend == "pandas":
+        import pandas as pd
+
         options: dict[str, Any] = {
             "dtype": dict.fromkeys(as_text, str),
             "na_values": list(MISSING_WORDS),
@@ -153,7 +155,7 @@ def _read_csv(path: Path, backend: Any, text_columns: tuple[str, ...]):
             "infer_schema_length": None,
         }
     frame = nw.read_csv(str(path), backend=backend, separator=separator, **options).to_native()
-    if backend == "pandas" and list(frame.columns) != header:
+    if backend == "pandas" and not isinstance(frame.index, pd.RangeIndex):
         # pandas takes the first fields of longer rows as an index, silently.
         raise ValueError(f"{path} has rows with more fields than its header has names.")
     return frame
@@ -269,9 +271,10 @@ def parse_labels(column, name: str, *, word: str | None = None) -> Labels:
     import narwhals as nw
 
     values = values_of(nw.from_native(column, series_only=True))
-    meanings = {value: _label_meaning(value) for value in set(values) if _hashable(value)}
-    if any(not _hashable(value) for value in values):
-        raise ValueError(f"The label column {name!r} must hold single values, not lists.")
+    try:
+        meanings = {value: _label_meaning(value) for value in set(values)}
+    except TypeError:
+        raise ValueError(f"The label column {name!r} must hold single values, not lists.") from None
     words = sorted({str(meaning) for meaning in meanings.values() if isinstance(meaning, str)})
     n_empty = sum(meanings[value] is None for value in values)
     known = {True, False} & {m for m in meanings.values() if isinstance(m, bool)}
@@ -287,10 +290,6 @@ def parse_labels(column, name: str, *, word: str | None = None) -> Labels:
             )
     labelled = np.array([meanings[value] not in (None, False) for value in values], dtype=bool)
     return Labels(labelled, words[0] if words else "1", n_empty)
-
-
-def _hashable(value) -> bool:
-    return not isinstance(value, list | dict | set | np.ndarray)
 
 
 def _label_meaning(value) -> bool | str | None:

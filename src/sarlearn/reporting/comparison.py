@@ -11,15 +11,17 @@ from ..inspection._curves import label_calibration
 from ..inspection._parts import Parts
 
 # Beyond this many rows the other models are fitted to a sample: a report should not take longer
-# than the fit it tells of.
+# than the fit it tells of. Other classifiers than the logistic one take far longer.
 MAX_ROWS = 50_000
+MAX_ROWS_OTHER = 5_000
 
 
 def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
     """Class prior, hidden positives, ranking and label calibration under three assumptions."""
     rows = np.arange(parts.n_rows)
-    if len(rows) > MAX_ROWS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, MAX_ROWS, replace=False))
+    max_rows = MAX_ROWS if hasattr(parts.final, "coef_") else MAX_ROWS_OTHER
+    if len(rows) > max_rows:
+        rows = _sample(labelled, max_rows)
     matrix, chosen = safe_indexing(parts.matrix, rows), labelled[rows]
     s = parts.final.classes_[chosen.astype(int)]
     sar = _predictions(parts.final, matrix)
@@ -56,6 +58,17 @@ def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
             }
         )
     return {"rows": len(rows), "top": n_top, "approaches": results}
+
+
+def _sample(labelled: np.ndarray, n_rows: int) -> np.ndarray:
+    """Rows drawn at random, labelled ones in their share: a sample without any fits nothing."""
+    rng = np.random.default_rng(0)
+    n_labelled = int(np.clip(round(n_rows * labelled.mean()), 1, n_rows - 1))
+    drawn = [
+        rng.choice(np.flatnonzero(labelled), n_labelled, replace=False),
+        rng.choice(np.flatnonzero(~labelled), n_rows - n_labelled, replace=False),
+    ]
+    return np.sort(np.concatenate(drawn))
 
 
 def _predictions(model, matrix) -> tuple[np.ndarray, np.ndarray]:
