@@ -138,8 +138,6 @@ def _read_csv(path: Path, backend: Any, text_columns: tuple[str, ...]):
         raise ValueError(f"{path} has more than one column named {repeated[0]!r}; rename one.")
     as_text = [name for name in text_columns if name in header]
     if backend == "pandas":
-        import pandas as pd
-
         options: dict[str, Any] = {
             "dtype": dict.fromkeys(as_text, str),
             "na_values": list(MISSING_WORDS),
@@ -154,11 +152,7 @@ def _read_csv(path: Path, backend: Any, text_columns: tuple[str, ...]):
             "null_values": list(MISSING_WORDS),
             "infer_schema_length": None,
         }
-    frame = nw.read_csv(str(path), backend=backend, separator=separator, **options).to_native()
-    if backend == "pandas" and not isinstance(frame.index, pd.RangeIndex):
-        # pandas takes the first fields of longer rows as an index, silently.
-        raise ValueError(f"{path} has rows with more fields than its header has names.")
-    return frame
+    return nw.read_csv(str(path), backend=backend, separator=separator, **options).to_native()
 
 
 def _read_header(path: Path) -> tuple[list[str], str]:
@@ -168,9 +162,12 @@ def _read_header(path: Path) -> tuple[list[str], str]:
         counts = {mark: len(next(csv.reader([line], delimiter=mark), [])) for mark in ",;\t|"}
         separator = max(counts, key=lambda mark: counts[mark])  # the first, a comma, wins a tie
         stream.seek(0)
-        header = next(csv.reader(stream, delimiter=separator), [])
+        records = csv.reader(stream, delimiter=separator)
+        header, first = next(records, []), next(records, [])
     if not any(name.strip() for name in header):
         raise ValueError(f"{path} has no header line with column names.")
+    if len(first) > len(header):  # pandas would take the first fields for an index, silently
+        raise ValueError(f"{path} has rows with more fields than its header has names.")
     return header, separator
 
 
