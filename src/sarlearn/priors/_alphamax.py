@@ -1,8 +1,10 @@
 """The AlphaMax curve: a separable closed form for the likelihood, and the search for its elbow."""
 
 import numpy as np
+from scipy.optimize import brentq
 
 DENSITY_FLOOR = 1e-14
+EMPTY_MASS = 0.25
 WINDOW = 10  # points on either side of a candidate elbow
 LINEAR_GRID = np.arange(1, 100) / 100
 LOW_END = np.geomspace(1e-3, 0.1, 100)
@@ -25,7 +27,9 @@ def histogram_shares(mixture: np.ndarray, component: np.ndarray):
     """
     low = min(mixture.min(), component.min())
     high = max(mixture.max(), component.max())
-    spread = 3.5 * np.std(component, ddof=1 if len(component) > 1 else 0) * len(component) ** (-1 / 3)
+    spread = (
+        3.5 * np.std(component, ddof=1 if len(component) > 1 else 0) * len(component) ** (-1 / 3)
+    )
     width = _round_width(max(spread, (high - low) / 1e5))
     both = np.floor((np.concatenate([mixture, component]) - low) / width).astype(np.int64)
     _, place = np.unique(both, return_inverse=True)
@@ -44,9 +48,9 @@ def _round_width(width: float) -> float:
 def log_likelihood(w: np.ndarray, p: np.ndarray, width: float, priors: np.ndarray) -> np.ndarray:
     """The best likelihood of both samples given each prior a.
 
-    Maximise ``sum p log z + sum w log(w - z + a p)`` over ``0 <= z <= w, sum z = a``. It is separable
-    and concave: given the multiplier mu of the sum each z is the root of a quadratic, and mu is
-    found by bisection, for all priors at once.
+    Maximise ``sum p log z + sum w log(w - z + a p)`` over ``0 <= z <= w, sum z = a``. It is
+    separable and concave: given the multiplier mu of the sum each z is the root of a quadratic,
+    and mu is found by bisection, for all priors at once.
     """
     z = _mixture_part(w, p, priors)
     a = priors[:, None]
@@ -84,6 +88,26 @@ def _mixture_part(w: np.ndarray, p: np.ndarray, priors: np.ndarray) -> np.ndarra
     return z_at((low + high) / 2)
 
 
+def largest_unseen_share(w: np.ndarray, p: np.ndarray, n_mixture: int) -> float:
+    """The share above which bins of the component would not all be empty of the mixture.
+
+    In bins without a row of the mixture the likelihood is at its floor whatever the prior, so
+    samples that lie apart have a flat curve, and any elbow is noise. A share k leaves bin i empty
+    with probability ``exp(-k n p_i)``; the cap is the k for which half of the mass seen in empty
+    bins is expected there. It is used only where that mass is a quarter or more: less can be
+    chance.
+    """
+    empty = float(p[w == 0].sum())
+    if empty < EMPTY_MASS:
+        return 1.0
+
+    def expected(share):
+        return float(np.sum(p * np.exp(-share * n_mixture * p)))
+
+    half = empty / 2
+    return 1.0 if expected(1.0) > half else float(brentq(lambda k: expected(k) - half, 0.0, 1.0))
+
+
 def find_elbow(priors: np.ndarray, likelihood: np.ndarray) -> int:
     """The grid point where the likelihood, flat up to the prior, begins to fall."""
     falling = np.maximum.accumulate(likelihood[::-1])[::-1]
@@ -105,8 +129,8 @@ def find_elbow(priors: np.ndarray, likelihood: np.ndarray) -> int:
 def _supporting_slope(x, f, rows, least: float) -> np.ndarray:
     """Slopes of least-squares lines through windows, each below all points and not below `least`.
 
-    A two-variable quadratic program for each window; its optimum is the free fit, the fit at the least
-    slope, or a line that touches the lower hull in a vertex, so trying these solves it.
+    A two-variable quadratic program for each window; its optimum is the free fit, the fit at the
+    least slope, or a line that touches the lower hull in a vertex, so trying these solves it.
     """
     X, F = x[rows], f[rows]
     x_mean, f_mean = X.mean(axis=1), F.mean(axis=1)
@@ -117,10 +141,14 @@ def _supporting_slope(x, f, rows, least: float) -> np.ndarray:
     left = np.maximum(np.append(-np.inf, edges), least)
     right = np.append(edges, np.inf)
     # Lines through hull vertex v: the slope that fits best, cut to those that stay below the hull.
-    dx, df = X[:, None, :] - x[hull][None, :, None], F[:, None, :] - f[hull][None, :, None]
-    best = np.sum(dx * df, axis=2) / np.sum(dx * dx, axis=2)
-    through = np.clip(best, left, np.maximum(right, left))
-    loss = np.sum((df - through[..., None] * dx) ** 2, axis=2)
+    # Sums of squares about the vertex are those about the mean plus that of the shift.
+    dx, df = x_mean[:, None] - x[hull], f_mean[:, None] - f[hull]
+    vxx = sxx[:, None] + WINDOW * dx * dx
+    vxf = sxf[:, None] + WINDOW * dx * df
+    sff = np.sum((F - f_mean[:, None]) ** 2, axis=1)
+    vff = sff[:, None] + WINDOW * df * df
+    through = np.clip(vxf / vxx, left, np.maximum(right, left))
+    loss = vff - through * (2 * vxf - through * vxx)
     loss[:, right < least] = np.inf
     slopes = [through]
     losses = [loss]
@@ -131,8 +159,8 @@ def _supporting_slope(x, f, rows, least: float) -> np.ndarray:
         fit = np.sum((F - intercept[:, None] - slope[:, None] * X) ** 2, axis=1)
         slopes.append(slope[:, None])
         losses.append(np.where(allowed, fit, np.inf)[:, None])
-    slopes, losses = np.hstack(slopes), np.hstack(losses)
-    return slopes[np.arange(len(X)), np.argmin(losses, axis=1)]
+    winner = np.argmin(np.hstack(losses), axis=1)
+    return np.hstack(slopes)[np.arange(len(X)), winner]
 
 
 def _lower_hull(x: np.ndarray, f: np.ndarray) -> np.ndarray:

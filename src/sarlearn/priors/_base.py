@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from .._compat import fit_context
+from .._compat import fit_context, one_blas_thread
 from .._validation import encode_labels
 
 
@@ -54,7 +54,9 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
     """
 
     _parameter_constraints: dict = {"single_sample": ["boolean"]}
+    _warn_few = True
     single_sample: bool
+    curve_: PriorCurve
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y):
@@ -73,7 +75,9 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
             The fitted estimator.
         """
         X, labelled = self._check_input(X, y)
-        self._set_prior(self._estimate(X, labelled), labelled)
+        with one_blas_thread():
+            found = self._estimate(X, labelled)
+        self._set_prior(found, labelled)
         return self
 
     @abstractmethod
@@ -84,7 +88,7 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
         )
-        labelled, self.classes_ = encode_labels(y)
+        labelled, self.classes_ = encode_labels(y, warn_few=self._warn_few)
         check_informative(X)
         return X, labelled
 
@@ -115,10 +119,6 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.input_tags.sparse = True
         return tags
-
-    def _fitted_curve(self) -> PriorCurve:
-        check_is_fitted(self)
-        return self.curve_
 
 
 def check_informative(X) -> None:

@@ -63,9 +63,7 @@ def stratified_subsample(labelled: np.ndarray, max_rows: int, rng) -> np.ndarray
     return np.sort(np.concatenate(chosen))
 
 
-def distance_blocks(
-    X, centers, groups: np.ndarray
-) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+def distance_blocks(X, centers, groups: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Group, row numbers and squared distances to the centres, a block of one group at a time.
 
     Memory stays at a block times the centres, however many rows there are.

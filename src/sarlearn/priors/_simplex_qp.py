@@ -38,8 +38,7 @@ class Projection:
 def project_to_hull(Z: np.ndarray, u: np.ndarray, stop, max_iter: int = 60) -> Projection:
     """``min |Z'(u - w)|^2 / 2`` over the simplex ``w >= 0, sum w = 1``.
 
-    Mehrotra's predictor-corrector method. The Newton system ``(Z Z' + D) x = b`` with
-    ``D = diag(s/w)`` is solved by Woodbury's identity in O(n r^2) for Z of shape (n, r).
+    Mehrotra's predictor-corrector method, each step in O(n r^2) for Z of shape (n, r).
     `stop(projection)` says whether the point is good enough; its `gap` is Frank and Wolfe's,
     ``w'g - min g``, which bounds the error of the objective at any w of the simplex.
     """
@@ -51,47 +50,50 @@ def project_to_hull(Z: np.ndarray, u: np.ndarray, stop, max_iter: int = 60) -> P
     for iteration in range(max_iter):
         difference = target - w @ Z
         gradient = -(Z @ difference)
-        found = Projection(
-            w, difference, float(difference @ difference), float(w @ gradient - gradient.min()),
-            iteration,
-        )  # fmt: skip
+        gap = float(w @ gradient - gradient.min())
+        found = Projection(w, difference, float(difference @ difference), gap, iteration)
         complementarity = float(w @ slack) / n_rows
         if stop(found) or complementarity * n_rows < 1e-13:
             break
-        D = np.clip(slack / w, 1e-9, 1e14)
-        scaled = Z * (1.0 / np.sqrt(D))[:, None]
-        capacitance = scaled.T @ scaled
-        capacitance[np.diag_indices_from(capacitance)] += 1.0
-        factor = cho_factor(capacitance, lower=True, overwrite_a=True, check_finite=False)
-
-        def solve(b, D=D, factor=factor):
-            divided = b / D
-            return divided - (Z @ cho_solve(factor, divided @ Z, check_finite=False)) / D
-
-        ones = solve(np.ones(n_rows))
-        dual_residual = gradient - multiplier - slack
-
-        def direction(centering, D=D, ones=ones, dual_residual=dual_residual):
-            base = solve(-dual_residual - centering / w)
-            step_multiplier = (1.0 - w.sum() - base.sum()) / ones.sum()
-            step = base + step_multiplier * ones
-            return step, -(centering + slack * step) / w, step_multiplier
-
-        step, slack_step, _ = direction(w * slack)
+        newton = _Newton(Z, w, slack, gradient - multiplier - slack)
+        step, slack_step, _ = newton.direction(w * slack)
         reach, slack_reach = _to_boundary(w, step), _to_boundary(slack, slack_step)
         predicted = float((w + reach * step) @ (slack + slack_reach * slack_step)) / n_rows
-        sigma = (predicted / complementarity) ** 3
-        step, slack_step, multiplier_step = direction(
-            w * slack + step * slack_step - sigma * complementarity
+        centering = (predicted / complementarity) ** 3 * complementarity
+        step, slack_step, multiplier_step = newton.direction(
+            w * slack + step * slack_step - centering
         )
-        reach = 0.99 * _to_boundary(w, step)
-        slack_reach = 0.99 * _to_boundary(slack, slack_step)
-        reach, slack_reach = min(1.0, reach), min(1.0, slack_reach)
+        reach, slack_reach = 0.99 * _to_boundary(w, step), 0.99 * _to_boundary(slack, slack_step)
         w = w + reach * step
         w /= w.sum()
         slack = slack + slack_reach * slack_step
         multiplier += slack_reach * multiplier_step
     return found
+
+
+class _Newton:
+    """The Newton system ``(Z Z' + D) x = b``, ``D = diag(slack/w)``, by Woodbury's identity."""
+
+    def __init__(self, Z, w, slack, dual_residual):
+        self.Z, self.w, self.slack, self.dual_residual = Z, w, slack, dual_residual
+        self.D = np.clip(slack / w, 1e-9, 1e14)
+        scaled = Z * (1.0 / np.sqrt(self.D))[:, None]
+        capacitance = scaled.T @ scaled
+        capacitance[np.diag_indices_from(capacitance)] += 1.0
+        self.factor = cho_factor(capacitance, lower=True, overwrite_a=True, check_finite=False)
+        self.ones = self._solve(np.ones(len(w)))
+
+    def _solve(self, b):
+        divided = b / self.D
+        inner = cho_solve(self.factor, divided @ self.Z, check_finite=False)
+        return divided - (self.Z @ inner) / self.D
+
+    def direction(self, centering):
+        """Steps of w, of the slack and of the multiplier of ``sum w = 1``."""
+        base = self._solve(-self.dual_residual - centering / self.w)
+        multiplier_step = (1.0 - self.w.sum() - base.sum()) / self.ones.sum()
+        step = base + multiplier_step * self.ones
+        return step, -(centering + self.slack * step) / self.w, multiplier_step
 
 
 def _to_boundary(x: np.ndarray, step: np.ndarray) -> float:

@@ -12,8 +12,8 @@ from ._scores import ScorePriorEstimator
 class BestBinEstimator(ScorePriorEstimator):
     """Best Bin Estimation [1]_: the suggested default.
 
-    With ``q_U(z)``, ``q_P(z)`` the shares of unlabelled and labelled rows scored z or higher, choose
-    the z with the smallest upper confidence bound::
+    With ``q_U(z)``, ``q_P(z)`` the shares of unlabelled and labelled rows scored z or higher,
+    choose the z with the smallest upper confidence bound::
 
         q_U/q_P + (1 + gamma)/q_P * (sqrt(log(4/delta) / (2 n_U)) + sqrt(log(4/delta) / (2 n_P)))
 

@@ -24,8 +24,8 @@ class DEDPUL(ScorePriorEstimator):
 
         e(nu) = mean of max(0, 1 - r (1 - nu)) - nu
 
-    is zero at the truth. ``nu = 1`` is always a zero as well, and EM from ``nu = 0`` drifts there where
-    the mean of r is below 1; the estimate is then the sharpest bend of e among ``e < 0.05``.
+    is zero at the truth. ``nu = 1`` is always a zero as well, and EM from ``nu = 0`` drifts there
+    where the mean of r is below 1; the estimate is then the sharpest bend of e among ``e < 0.05``.
 
     Parameters
     ----------
@@ -83,6 +83,8 @@ class DEDPUL(ScorePriorEstimator):
         from_bend = _sharpest_bend(grid, excess)
         trust_em = from_bend >= from_em or (np.sum(excess < 0) > 1 and from_em < 0.999)
         nu = from_em if trust_em else from_bend
+        if ratio[0] < 1:  # every row looks negative at any nu: the positives are elsewhere
+            nu = 1.0 - float(ratio.mean())
         self.curve_ = PriorCurve(
             grid,
             excess,

@@ -30,7 +30,8 @@ class ElkanNoto(ScorePriorEstimator):
     quantile : float in (0.5, 1], default=1.0
         The quantile that stands for the maximum in e3; 0.95 is the usual repair. Read by e3 only.
     scorer : classifier with ``predict_proba``, default=None
-        None is logistic regression on standardised columns. It must be calibrated: no class weights.
+        None is logistic regression on standardised columns. It must be calibrated: no class
+        weights.
     cv : int >= 2, splitter or iterable, default=5
         Folds of the held-out scores.
     single_sample : bool, default=True

@@ -39,9 +39,9 @@ class KernelMean(PriorEstimator):
     The distance is a quadratic program over the simplex, solved by an interior-point method on a
     low-rank factor of the kernel in O(n r^2) a step; its slope comes from the envelope theorem.
 
-    Where the two means are no further apart than chance puts two samples of one distribution (a test
-    of level 0.01), every slope is noise and the thresholds mean nothing: kappa is then 1, and
-    `clipped_` true. Without the test KM1 gave 0.1 to 0.3 for one distribution.
+    Where the two means are no further apart than chance puts two samples of one distribution (a
+    test of level 0.01), every slope is noise and the thresholds mean nothing: kappa is then 1,
+    and `clipped_` true. Without the test KM1 gave 0.1 to 0.3 for one distribution.
 
     Parameters
     ----------
@@ -183,9 +183,8 @@ class _Embedding:
         ]
         self.R, self.width = float(max(mmd)), float(widths[int(np.argmax(mmd))])
         kernel = np.exp(squared / (-2 * self.width**2))
-        self.same_distribution = self.R**2 <= _chance_distance(
-            kernel, self.n_unlabelled, self.n_labelled
-        )
+        by_chance = _chance_distance(kernel, self.n_unlabelled, self.n_labelled)
+        self.same_distribution = by_chance >= self.R**2
         self.Z = pivoted_cholesky(
             lambda i: kernel[i],
             len(labelled),

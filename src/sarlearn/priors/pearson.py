@@ -180,5 +180,5 @@ class _FoldMoments:
                 a = vectors @ (rotated[:, None] / (np.maximum(values, 0)[:, None] + RIDGES))
                 H_a = H_test[np.ix_(keep, keep)] @ a
                 score[width] += 0.5 * np.sum(a * H_a, axis=0) - h_test[keep] @ a
-        width, ridge = np.unravel_index(np.argmin(score), score.shape)
-        return int(width), int(ridge)
+        best = np.unravel_index(np.argmin(score), score.shape)
+        return int(best[0]), int(best[1])

@@ -153,7 +153,9 @@ class PenalizedL1(PriorEstimator):
             (total.sum(axis=1, keepdims=True) - total) / (n.sum() - n)
             for total, n in zip((m, u), counts, strict=True)
         ]
-        exact = [exact_minimizer(*pair, self.penalty) for pair in zip(*full, strict=True)]
+        exact = [
+            exact_minimizer(means[0], means[1], self.penalty) for means in zip(*full, strict=True)
+        ]
         theta = np.unique(np.append(THETA_GRID, np.clip(exact, 0.0, 1.0)))
         chosen = np.array([np.argmax(_held_out(t, train, test)) for t in theta])
         excess = np.maximum(0, theta[:, None] * full[0][chosen] - full[1][chosen])

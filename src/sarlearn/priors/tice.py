@@ -22,12 +22,12 @@ class TIcE(PriorEstimator):
 
         c >= L/T - sqrt(c (1 - c) (1 - delta) / (delta T))
 
-    and a subdomain of positives only makes it tight. A greedy tree on one fold finds subdomains rich in
-    labels; the other folds give the bound; the best bound of each fold is averaged. Every column
-    is cut into four bins, so scaling a column changes nothing.
+    and a subdomain of positives only makes it tight. A greedy tree on one fold finds subdomains
+    rich in labels; the other folds give the bound; the best bounds of the folds are averaged. Every
+    column is cut into four bins, so scaling a column changes nothing.
 
-    The slack of the bound makes the prior too high (by 0.03 on average on the reference cases), and the
-    maximum of many bounds can exceed c when few rows are labelled.
+    The slack of the bound makes the prior too high (by 0.03 on average on the reference cases), and
+    the maximum of many bounds can exceed c when few rows are labelled.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class TIcE(PriorEstimator):
         Bins of equal width between the extremes of a column, or of equal numbers of rows, which
         outliers cannot spoil.
     delta : float in (0, 1) or None, default=None
-        Probability that one bound fails. None is ``max(0.025, 1/(1 + 0.004 T))``, T the rows that give
-        the bounds; a fixed 0.2 was far worse.
+        Probability that one bound fails. None is ``max(0.025, 1/(1 + 0.004 T))``, T the rows that
+        give the bounds; a fixed 0.2 was far worse.
     promise : float >= 0, default=5
         k in ``L/(T + k)``, by which splits are chosen.
     min_rows : int >= 1, default=10
@@ -199,7 +199,11 @@ class _TreeSearch:
         usable = (rest_counts >= self.min_labels).any(axis=1)
         if not usable.any():
             return
-        features, rest_sizes, rest_counts = features[usable], rest_sizes[usable], rest_counts[usable]
+        features, rest_sizes, rest_counts = (
+            features[usable],
+            rest_sizes[usable],
+            rest_counts[usable],
+        )
         sizes, counts = _count(self.tree, self.tree_labels, tree_rows, features)
         score = np.max(counts / (sizes + max(self.settings.promise, 1e-9)), axis=1)
         chosen = int(np.argmax(score))

@@ -1,0 +1,319 @@
+"""Run several class-prior estimators on one data set and say whether they agree."""
+
+import sys
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_array, check_consistent_length
+
+from .._validation import encode_labels
+from ._base import PriorEstimator, check_informative
+from ._scores import ScorePriorEstimator, out_of_fold_scores
+from .alphamax import AlphaMax
+from .best_bin import BestBinEstimator
+from .dedpul import DEDPUL
+from .elkan_noto import ElkanNoto
+from .kernel_mean import KernelMean
+from .pearson import PearsonDivergence
+from .penalized_l1 import PenalizedL1
+from .sarem_prior import SAREMPrior
+from .tice import TIcE
+
+
+def default_estimators(single_sample: bool = True, random_state=None) -> dict[str, PriorEstimator]:
+    """One of each method for clean labels, best first on the reference cases."""
+    both = {"single_sample": single_sample, "random_state": random_state}
+    return {
+        "BBE": BestBinEstimator(**both),
+        "KM1": KernelMean("KM1", **both),
+        "DEDPUL": DEDPUL(**both),
+        "KM2": KernelMean("KM2", **both),
+        "AlphaMax": AlphaMax(**both),
+        "PE": PearsonDivergence(**both),
+        "TIcE": TIcE(**both),
+        "pen-L1": PenalizedL1(**both),
+        "EN": ElkanNoto(**both),
+        "SAR-EM": SAREMPrior(single_sample=single_sample),
+    }
+
+
+@dataclass
+class PriorRow:
+    """One line of a comparison; a method that failed has NaN and its error among the notes."""
+
+    method: str
+    class_prior: float
+    unlabeled_prior: float
+    label_frequency: float
+    clipped: bool
+    seconds: float
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class PriorComparison:
+    """The estimates of several methods, and how far apart they are.
+
+    Attributes
+    ----------
+    rows : list of PriorRow
+        One for each method: estimate, seconds, warnings.
+    estimators : dict of str to fitted estimator
+        For `PriorCurveDisplay`; methods that failed are missing.
+    scoring_seconds : float
+        Time of the out-of-fold scores that the score methods shared.
+    max_disagreement : float
+        From which spread on the methods are said to disagree.
+    """
+
+    rows: list[PriorRow]
+    estimators: dict[str, PriorEstimator]
+    scoring_seconds: float
+    max_disagreement: float = 0.1
+
+    @property
+    def spread(self) -> float:
+        """Largest minus smallest class prior."""
+        values = [row.class_prior for row in self.rows if row.method in self.estimators]
+        return float(max(values) - min(values)) if values else float("nan")
+
+    @property
+    def disagree(self) -> bool:
+        """Is the spread larger than `max_disagreement`?"""
+        return self.spread > self.max_disagreement
+
+    @property
+    def verdict(self) -> str:
+        """Agreement or disagreement, in a sentence."""
+        done = [row for row in self.rows if row.method in self.estimators]
+        if not done:
+            return "No method gave an estimate."
+        low, high = (f(done, key=lambda row: row.class_prior) for f in (min, max))
+        ends = (
+            f"{low.class_prior:.3f} ({low.method}) to {high.class_prior:.3f} ({high.method}), "
+            f"{self.spread:.3f} apart"
+        )
+        if not self.disagree:
+            return f"The estimates agree within {self.max_disagreement:g}: {ends}."
+        return (
+            f"The estimates disagree by more than {self.max_disagreement:g}: {ends}. Look at the "
+            "curves (PriorCurveDisplay), label more rows, or check that the labelled rows are a "
+            "random sample of the positives: if not, SAREMPrior with propensity features is the "
+            "method."
+        )
+
+    def to_frame(self):
+        """The table as a pandas DataFrame, one row a method."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install 'sarlearn[tables]'.") from error
+        records = [{**vars(row), "notes": "; ".join(row.notes)} for row in self.rows]
+        return pd.DataFrame(records).set_index("method")
+
+    def __str__(self) -> str:
+        lines = [f"{'method':<10} {'prior':>6} {'unlab.':>6} {'c':>6} {'seconds':>8}  notes"]
+        for row in self.rows:
+            numbers = (row.class_prior, row.unlabeled_prior, row.label_frequency)
+            shown = " ".join(f"{value:6.3f}" for value in numbers)
+            notes = "; ".join(note if len(note) < 60 else note[:57] + "..." for note in row.notes)
+            lines.append(f"{row.method:<10} {shown} {row.seconds:8.2f}  {notes}".rstrip())
+        lines.append(f"(scores shared by the score methods: {self.scoring_seconds:.2f} s)")
+        return "\n".join([*lines, self.verdict])
+
+    def plot(self, *, ax=None):
+        """Draw the estimates, one dot a method; returns the axes."""
+        from ..inspection._style import BLUE, MUTED, ORANGE, new_axes, tidy
+
+        ax = new_axes(ax)
+        done = [row for row in self.rows if row.method in self.estimators]
+        places = np.arange(len(done))[::-1]
+        median = float(np.median([row.class_prior for row in done])) if done else 0.5
+        ax.axvspan(
+            median - self.max_disagreement / 2,
+            median + self.max_disagreement / 2,
+            color=MUTED,
+            alpha=0.15,
+            label=f"median ± {self.max_disagreement / 2:g}",
+        )
+        for clipped, color, text in ((False, BLUE, "estimate"), (True, ORANGE, "at a boundary")):
+            chosen = [i for i, row in enumerate(done) if row.clipped == clipped]
+            if chosen:
+                values = [done[i].class_prior for i in chosen]
+                ax.plot(values, places[chosen], "o", color=color, label=text)
+        ax.set_yticks(places, [row.method for row in done])
+        ax.set_xlabel("class prior P(y=1)")
+        ax.set_xlim(0, 1)
+        ax.legend(frameon=False, loc="best")
+        tidy(ax, grid="x")
+        return ax
+
+
+def compare_priors(
+    X,
+    s,
+    estimators: Mapping | Iterable[str] | None = None,
+    *,
+    scorer=None,
+    cv=5,
+    single_sample: bool = True,
+    max_disagreement: float = 0.1,
+    random_state=None,
+    verbose: bool = False,
+) -> PriorComparison:
+    """Estimate the class prior with several methods and say whether they agree.
+
+    The methods that read scores share one set, computed once.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        The rows, labelled and unlabelled together.
+    s : array-like of shape (n_samples,)
+        The observed labels.
+    estimators : list of names, or dict of name to estimator, default=None
+        Which methods. None runs BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1, EN and SAR-EM.
+    scorer : classifier with ``predict_proba``, default=None
+        Of the shared scores; None is logistic regression on standardised columns. A score
+        method with a scorer of its own does not share.
+    cv : int >= 2, splitter or iterable, default=5
+        Folds of the shared scores.
+    single_sample : bool, default=True
+        False for case-control data; read by the methods chosen by name.
+    max_disagreement : float, default=0.1
+        The spread of class priors from which on a warning is given.
+    random_state : int, RandomState instance or None, default=None
+        Of the scores and of the methods chosen by name.
+    verbose : bool, default=False
+        Show progress: a bar where rich is installed, else a line a method.
+
+    Returns
+    -------
+    comparison : PriorComparison
+        Print it, or take its `rows`, `to_frame()`, `plot()`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sarlearn.priors import compare_priors
+    >>> X, target = load_breast_cancer(return_X_y=True)
+    >>> y = target == 0  # malignant: 0.37 of the rows
+    >>> s = y & (np.random.default_rng(0).random(len(y)) < 0.5)
+    >>> found = compare_priors(X, s, ["BBE", "DEDPUL"], random_state=0)
+    >>> found.disagree
+    False
+    >>> [round(row.class_prior, 1) for row in found.rows]
+    [0.4, 0.4]
+    """
+    chosen = _choose(estimators, single_sample, random_state)
+    checked = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+    check_consistent_length(checked, s)
+    labelled, _ = encode_labels(s)
+    check_informative(checked)
+    shared = {
+        name
+        for name, estimator in chosen.items()
+        if isinstance(estimator, ScorePriorEstimator) and estimator.scorer is None
+    }
+    rows, fitted, started = [], {}, time.perf_counter()
+    scores = None
+    if shared:
+        scores = out_of_fold_scores(X, labelled, scorer=scorer, cv=cv, random_state=random_state)
+    scoring_seconds = time.perf_counter() - started if shared else 0.0
+    with _progress(list(chosen), verbose) as steps:
+        for name in steps:
+            estimator = clone(chosen[name])
+            started = time.perf_counter()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    if name in shared:
+                        fitted[name] = estimator.fit_scores(scores, labelled)
+                    else:
+                        fitted[name] = estimator.fit(X, labelled)
+                except ValueError as error:
+                    warnings.warn(f"failed: {error}", UserWarning, stacklevel=1)
+            rows.append(_row(name, fitted.get(name), time.perf_counter() - started, caught))
+    if not fitted:
+        raise ValueError("No method gave an estimate. " + "; ".join(r.notes[-1] for r in rows))
+    comparison = PriorComparison(rows, fitted, scoring_seconds, max_disagreement)
+    if comparison.disagree:
+        warnings.warn(comparison.verdict, UserWarning, stacklevel=2)
+    return comparison
+
+
+def _choose(estimators, single_sample: bool, random_state) -> dict[str, PriorEstimator]:
+    known = default_estimators(single_sample, random_state)
+    if estimators is None:
+        return known
+    if isinstance(estimators, Mapping):
+        chosen = dict(estimators)
+    else:
+        names = [estimators] if isinstance(estimators, str) else list(estimators)
+        unknown = [name for name in names if not isinstance(name, str) or name not in known]
+        if unknown:
+            raise ValueError(
+                f"estimators holds {unknown[0]!r}; accepted are the names {', '.join(known)}, or a "
+                "dict of name to estimator."
+            )
+        chosen = {name: known[name] for name in names}
+    wrong = [name for name, value in chosen.items() if not isinstance(value, PriorEstimator)]
+    if wrong:
+        raise ValueError(
+            f"estimators[{wrong[0]!r}] is {chosen[wrong[0]]!r}, not an estimator of "
+            "sarlearn.priors."
+        )
+    if not chosen:
+        raise ValueError("estimators is empty: name at least one method.")
+    return chosen
+
+
+def _row(name: str, fitted: PriorEstimator | None, seconds: float, caught: list) -> PriorRow:
+    few = "labelled rows: with fewer than"  # said once for all methods
+    notes = [str(w.message) for w in caught if few not in str(w.message)]
+    if fitted is None:
+        return PriorRow(name, np.nan, np.nan, np.nan, False, seconds, notes)
+    return PriorRow(
+        name,
+        fitted.class_prior_,
+        fitted.unlabeled_prior_,
+        fitted.label_frequency_,
+        fitted.clipped_,
+        seconds,
+        notes,
+    )
+
+
+@contextmanager
+def _progress(names: list[str], verbose: bool) -> Iterator[Iterator[str]]:
+    if not verbose:
+        yield iter(names)
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        yield _say_each(names)
+        return
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("class priors", total=len(names))
+
+        def steps():
+            for name in names:
+                bar.update(task, description=name)
+                yield name
+                bar.advance(task)
+
+        yield steps()
+
+
+def _say_each(names: list[str]) -> Iterator[str]:
+    for number, name in enumerate(names, 1):
+        print(f"[{number}/{len(names)}] {name}", file=sys.stderr)
+        yield name

@@ -1,0 +1,107 @@
+"""The curve a class-prior estimator looked at, drawn."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import PriorCurve, PriorEstimator
+
+
+class PriorCurveDisplay:
+    """What a class-prior estimator looked at: KM's distances, AlphaMax's likelihood, the bounds.
+
+    A clear elbow or minimum at the marker is a good sign; a flat or ragged curve a bad one.
+
+    Parameters
+    ----------
+    curve : PriorCurve
+        The curve, an estimator's `curve_`.
+    title : str, default=""
+        Name of the method and its estimate.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib objects
+        After `plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn.priors import KernelMean, PriorCurveDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(300) < 0.4
+    >>> X = rng.normal(size=(300, 2)) + 2 * y[:, None]
+    >>> prior = KernelMean().fit(X, y & (rng.random(300) < 0.5))
+    >>> PriorCurveDisplay.from_estimator(prior).ax_.get_ylabel()
+    'distance d(lambda)'
+    """
+
+    def __init__(self, curve: PriorCurve, *, title: str = ""):
+        self.curve = curve
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None):
+        """Draw the curve of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted class-prior estimator
+            Any of `sarlearn.priors`.
+        ax : matplotlib axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        display : PriorCurveDisplay
+            The display, drawn.
+        """
+        if not isinstance(estimator, PriorEstimator):
+            raise TypeError(
+                f"estimator must be a class-prior estimator of sarlearn.priors; got {estimator!r}."
+            )
+        check_is_fitted(estimator)
+        variant = getattr(estimator, "variant", getattr(estimator, "estimator", ""))
+        name = type(estimator).__name__ + (f" ({variant})" if variant else "")
+        title = f"{name}: class prior {estimator.class_prior_:.3f}"
+        return cls(estimator.curve_, title=title).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self : PriorCurveDisplay
+            The display, with `ax_` and `figure_`.
+        """
+        from ..inspection._style import BLUE, MUTED, ORANGE, SKY, new_axes, tidy
+
+        curve, ax = self.curve, new_axes(ax)
+        order = np.argsort(curve.x, kind="stable")
+        if curve.points:
+            ax.plot(curve.x, curve.y, ".", color=BLUE, alpha=0.35, markersize=4, label="subdomains")
+        else:
+            ax.plot(curve.x[order], curve.y[order], color=BLUE, label=curve.y_label)
+        for name, values in curve.extra.items():
+            ax.plot(curve.x[order], values[order], color=SKY, linewidth=1, label=name)
+        if curve.level is not None:
+            text = "label frequency" if curve.level else "zero"
+            ax.axhline(curve.level, color=MUTED, linestyle="--", linewidth=1, label=text)
+        if curve.marker is not None:
+            ax.plot(*curve.marker, "o", color=ORANGE, label="chosen")
+            ax.axvline(curve.marker[0], color=ORANGE, alpha=0.4, linewidth=1)
+        if curve.log_x:
+            ax.set_xscale("log")
+        ax.set_xlabel(curve.x_label)
+        ax.set_ylabel(curve.y_label)
+        ax.set_title(self.title)
+        handles, _ = ax.get_legend_handles_labels()
+        if len(handles) > 1:
+            ax.legend(frameon=False)
+        tidy(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

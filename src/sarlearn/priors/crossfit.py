@@ -1,0 +1,128 @@
+"""The class prior by cross-fitting: SAR-EM debiased, with or without propensity attributes."""
+
+import numpy as np
+
+from .._compat import one_blas_thread
+from .._crossfit import CROSSFIT_CONSTRAINTS, CS, check_Cs, cross_fit, make_folds, warn_wide
+from .._label_model import PROFILE_DROP
+from .._validation import resolve_features
+from ._base import Estimate, PriorCurve, PriorEstimator
+
+
+class CrossFitPrior(PriorEstimator):
+    """The class prior of :class:`~sarlearn.CrossFitSARClassifier`, without its final classifier.
+
+    With held-out logits ``g`` of the class probability, fitted under SAR-EM's propensity, the
+    maximum likelihood of::
+
+        P(s=1|x) = sigmoid(a g + b) * sigmoid(phi . x_e + phi_0),    a >= 0
+
+    gives ``alpha = mean sigmoid(a g + b)``. Unlike the other estimators it takes propensity
+    attributes ``x_e``, so the labels may be biased; without them it assumes SCAR as they do.
+
+    Parameters
+    ----------
+    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+        The columns that may decide who among the positives gets a label. Empty is SCAR.
+    Cs, cv, decay, propensity_C, max_iter, classifier : see :class:`~sarlearn.CrossFitSARClassifier`
+    single_sample : bool, default=True
+        False for case-control data, the unlabelled rows drawn from the whole population: then
+        `class_prior_` is the share of positives among them.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the folds.
+
+    Attributes
+    ----------
+    class_prior_ : float
+        ``P(y=1)``, in [P(s=1), 1].
+    label_frequency_ : float
+        ``P(s=1 | y=1)`` among the rows given.
+    unlabeled_prior_ : float
+        ``P(y=1 | s=0)``.
+    clipped_ : bool
+        Whether the estimate is at the boundary of its range.
+    class_prior_range_ : tuple of float
+        Class priors of the rows given, labelled and unlabelled together, whose profile likelihood
+        is within 1.92 of the best. Not a confidence interval.
+    identification_width_ : float
+        The width of that range. Above 0.2 the labels do not pin the class prior down, and ``fit``
+        warns.
+    slope_ : float
+        ``a``.
+    curve_ : PriorCurve
+        The profile log-likelihood, relative to its maximum, against the class prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sarlearn.priors.crossfit import CrossFitPrior
+    >>> X, target = load_breast_cancer(return_X_y=True)
+    >>> y = target == 0  # malignant: 0.37 of the rows
+    >>> s = y & (np.random.default_rng(0).random(len(y)) < 0.5)
+    >>> prior = CrossFitPrior(random_state=0).fit(StandardScaler().fit_transform(X), s)
+    >>> round(prior.class_prior_, 2), round(prior.identification_width_, 2)
+    (0.37, 0.04)
+    """
+
+    _parameter_constraints: dict = {
+        **PriorEstimator._parameter_constraints,
+        **CROSSFIT_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        propensity_features=(),
+        *,
+        Cs=CS,
+        cv=5,
+        decay=0.9,
+        propensity_C=1.0,
+        max_iter=500,
+        classifier=None,
+        single_sample=True,
+        random_state=None,
+    ):
+        self.propensity_features = propensity_features
+        self.Cs = Cs
+        self.cv = cv
+        self.decay = decay
+        self.propensity_C = propensity_C
+        self.max_iter = max_iter
+        self.classifier = classifier
+        self.single_sample = single_sample
+        self.random_state = random_state
+
+    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+        names = getattr(self, "feature_names_in_", None)
+        columns = resolve_features(self.propensity_features, names, X.shape[1])
+        folds = make_folds(X, labelled, None, self.cv, self.random_state)
+        with one_blas_thread():
+            found = cross_fit(
+                X,
+                labelled,
+                None,
+                columns,
+                folds,
+                Cs=check_Cs(self.Cs),
+                decay=self.decay,
+                propensity_C=self.propensity_C,
+                max_iter=self.max_iter,
+                classifier=self.classifier,
+            )
+        profile, labels = found.profile, found.labels
+        self.slope_ = float(labels.slope)
+        self.class_prior_range_ = (profile.low, profile.high)
+        self.identification_width_ = profile.width
+        self.curve_ = PriorCurve(
+            profile.class_prior,
+            profile.log_likelihood - labels.log_likelihood,
+            "class prior",
+            "log-likelihood of the labels, relative to the best",
+            marker=(labels.class_prior, 0.0),
+            level=-PROFILE_DROP,
+        )
+        warn_wide(found, stacklevel=5)
+        share = float(labelled.mean())
+        return Estimate((labels.class_prior - share) / (1 - share))
