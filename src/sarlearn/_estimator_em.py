@@ -68,12 +68,14 @@ class EstimatorSide:
         w = np.concatenate([(weight * target)[yes], (weight * (1 - target))[no]])
         self.fitted = clone(self._estimator).fit(X, y, **{self._weight_parameter: w})
 
-    def predict(self) -> np.ndarray:
+    def predict(self, X=None) -> np.ndarray:
+        """``P(1)`` of the training rows, or of others."""
+        X = self.X if X is None else X
         # The class that is missing from a fit has probability 0.
         column = np.flatnonzero(self.fitted.classes_ == 1)
         if not len(column):
-            return np.zeros(self.X.shape[0])
-        return self.fitted.predict_proba(self.X)[:, column[0]]
+            return np.zeros(X.shape[0])
+        return self.fitted.predict_proba(X)[:, column[0]]
 
 
 class EstimatorEM:

@@ -1,0 +1,235 @@
+"""Cross-fitting: SAR-EM's propensity, held-out scores under it, and the label model on those.
+
+The penalty and the decay that SAR-EM needs distort the scale of ``f``, hence of ``e``. Scores of
+rows that the model has not seen, with a free slope, lose both distortions.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, logit
+
+from sarlearn._blocks import RowBlocks
+from sarlearn._compat import HasMethods, Interval
+from sarlearn._estimator_em import EstimatorEM, EstimatorSide, run_estimators
+from sarlearn._known_fit import KnownPropensityFit
+from sarlearn._label_model import LabelFit, LabelModel, Profile
+from sarlearn._stopping import EMResult
+from sarlearn.classifiers._sarem import SAREMClassifier
+
+CS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+# The penalty of the first SAR-EM fit.
+START_C = 10.0
+# A held-out score needs its fit only this close to the optimum, in nats of the whole sample.
+FOLD_TOLERANCE = 1e-2
+# EM iterations of a classifier whose held-out predictions feed the E-step.
+ESTIMATOR_ITERATIONS = 30
+WIDE = 0.2
+
+CROSSFIT_CONSTRAINTS: dict = {
+    "propensity_features": "no_validation",
+    "Cs": ["array-like"],
+    "cv": ["cv_object"],
+    "decay": [Interval(Real, 0, 1, closed="right")],
+    "propensity_C": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "classifier": [HasMethods(["fit"]), None],
+    "random_state": ["random_state"],
+}
+
+
+@dataclass
+class CrossFit:
+    """What the first three steps found.
+
+    ``e`` is the debiased propensity of every row; ``start`` SAR-EM's parameters of ``f``; ``C``
+    the one of the best held-out likelihood, NaN with a ``classifier``.
+    """
+
+    e: np.ndarray
+    scores: np.ndarray
+    labels: LabelFit
+    profile: Profile
+    start: np.ndarray
+    em: EMResult
+    C: float
+    held_out: np.ndarray
+
+    @property
+    def wide(self) -> bool:
+        return self.profile.width > WIDE
+
+
+def cross_fit(
+    X,
+    labelled: np.ndarray,
+    weight: np.ndarray | None,
+    columns: np.ndarray,
+    folds: Sequence[tuple[np.ndarray, np.ndarray]],
+    *,
+    Cs: Sequence[float] = CS,
+    decay: float = 0.9,
+    propensity_C: float = 1.0,
+    max_iter: int = 500,
+    classifier=None,
+) -> CrossFit:
+    """SAR-EM, held-out scores with its propensity fixed, maximum likelihood of the label model."""
+    sar_em = SAREMClassifier(decay=decay, C=START_C, propensity_C=propensity_C, max_iter=max_iter)
+    sar_em.propensity_features_ = columns
+    em, result = sar_em._fit_logistic(X, labelled, weight, columns)
+    e = sar_em._propensity(X)
+    C, held_out = np.nan, np.empty(0)
+    if classifier is None:
+        logits = held_out_logits(X, labelled, weight, e, folds, Cs, em.theta)
+        held_out = np.array([_log_likelihood(g, e, labelled, weight) for g in logits.T])
+        best = int(np.argmax(held_out))
+        C, scores = float(Cs[best]), logits[:, best]
+    else:
+        scores = held_out_estimator_logits(X, labelled, weight, e, folds, classifier)
+    Xe = X[:, columns]
+    Xe = Xe.toarray() if sparse.issparse(Xe) else Xe
+    model = LabelModel(scores, np.asarray(Xe, dtype=float), labelled, weight)
+    labels = model.fit()
+    e = expit(RowBlocks(Xe).matvec(labels.propensity_coef) + labels.propensity_intercept)
+    return CrossFit(e, scores, labels, model.profile(labels), em.theta, result, C, held_out)
+
+
+def make_folds(X, labelled, kept, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
+    """``(train, test)`` pairs of row numbers; every row held out at least once.
+
+    A number is that many shuffled folds, stratified by label: rows often come sorted. ``kept`` says
+    which rows of the input are left, for folds that count from the input.
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    target = labelled.astype(int)
+    if isinstance(cv, Integral):
+        splits = _fewer_folds(int(cv), labelled)
+        cv = StratifiedKFold(splits, shuffle=True, random_state=random_state)
+    if hasattr(cv, "split"):
+        folds = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(X, target)]
+    else:
+        folds = [(_among(kept, train), _among(kept, test)) for train, test in cv]
+    for train, _ in folds:
+        if labelled[train].all() or not labelled[train].any():
+            raise ValueError(
+                f"A training fold of cv={cv!r} holds only {'' if labelled[train].any() else 'un'}"
+                "labelled rows; every fold needs both. Use stratified folds, or fewer."
+            )
+    never = int(np.sum(_times_held_out(folds, len(labelled)) == 0))
+    if never:
+        raise ValueError(
+            f"cv={cv!r} leaves {never} rows in no test fold; each row needs a score from a model "
+            "that did not see it."
+        )
+    return folds
+
+
+def _fewer_folds(n_folds: int, labelled) -> int:
+    most = int(min(n_folds, labelled.sum(), (~labelled).sum()))
+    if most < 2:
+        raise ValueError(
+            "Cross-fitting needs at least two labelled and two unlabelled rows; there are "
+            f"{int(labelled.sum())} labelled of {len(labelled)}."
+        )
+    if most < n_folds:
+        warnings.warn(
+            f"cv={n_folds} folds are more than there are rows with one of the labels; {most} folds "
+            "are used. Label more rows, or lower cv.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return most
+
+
+def _among(kept: np.ndarray | None, rows) -> np.ndarray:
+    """Row numbers of the input, or a mask, as numbers among the rows that were kept."""
+    rows = np.asarray(rows)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+    if kept is None:
+        return rows
+    return (np.cumsum(kept) - 1)[rows[kept[rows]]]
+
+
+def _times_held_out(folds, n_rows: int) -> np.ndarray:
+    times = np.zeros(n_rows)
+    for _, test in folds:
+        times[test] += 1
+    return times
+
+
+def held_out_logits(X, labelled, weight, e, folds, Cs, start) -> np.ndarray:
+    """Logits of ``f`` with known propensity, by fits without the row's fold; one column a ``C``.
+
+    ``Cs`` ascend, each fit warm from the one before.
+    """
+    out = np.zeros((X.shape[0], len(Cs)))
+    times = _times_held_out(folds, X.shape[0])
+    for train, test in folds:
+        part = None if weight is None else weight[train]
+        problem = KnownPropensityFit(RowBlocks(X[train]), labelled[train], part, e[train])
+        thetas, theta = np.empty((X.shape[1] + 1, len(Cs))), start
+        for i in np.argsort(Cs):
+            theta = problem.solve(float(Cs[i]), theta, tol=FOLD_TOLERANCE).theta
+            thetas[:, i] = theta
+        out[test] += RowBlocks(X[test]).matvec(thetas[:-1]) + thetas[-1]
+    return out / times[:, None]
+
+
+def held_out_estimator_logits(X, labelled, weight, e, folds, classifier) -> np.ndarray:
+    """The same for any classifier. The E-step too sees held-out predictions only: a flexible model
+    that grades its own training rows finds no hidden positive among them."""
+    side = HeldOutSide(X, classifier, folds)
+    em = EstimatorEM(side, e, labelled, weight, decay=1.0)
+    em.start()
+    run_estimators(em, "slope", 5, 1e-3, ESTIMATOR_ITERATIONS)
+    return logit(np.clip(em.f, 1e-9, 1 - 1e-9))
+
+
+class HeldOutSide:
+    """A classifier whose predictions for a row come from a fit without the row's fold."""
+
+    def __init__(self, X, classifier, folds):
+        self._X, self._folds = X, folds
+        self._times = _times_held_out(folds, X.shape[0])
+        self._sides = [EstimatorSide(X[train], classifier, "classifier") for train, _ in folds]
+
+    def fit(self, target, weight) -> None:
+        for side, (train, _) in zip(self._sides, self._folds, strict=True):
+            side.fit(target[train], weight[train])
+
+    def predict(self) -> np.ndarray:
+        out = np.zeros(self._X.shape[0])
+        for side, (_, test) in zip(self._sides, self._folds, strict=True):
+            out[test] += side.predict(self._X[test])
+        return out / self._times
+
+
+def _log_likelihood(g, e, labelled, weight) -> float:
+    """Of the labels, for logits ``g`` of the class probability and propensities ``e``."""
+    f, not_f = expit(g), expit(-g)
+    logs = np.log(np.maximum(np.where(labelled, f * e, not_f + f * (1 - e)), 1e-300))
+    return float(logs.sum() if weight is None else weight @ logs)
+
+
+def check_Cs(Cs) -> list[float]:
+    values = np.asarray(Cs, dtype=float)
+    if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
+        raise ValueError(f"Cs must be a sequence of positive numbers; got {Cs!r}.")
+    return values.tolist()
+
+
+def warn_wide(found: CrossFit, stacklevel: int = 4) -> None:
+    if found.wide:
+        low, high = found.profile.low, found.profile.high
+        warnings.warn(
+            f"The labels do not pin the class prior down: anything from {low:.2f} to {high:.2f} "
+            f"explains them about as well as {found.labels.class_prior:.2f}. Label more rows, add "
+            "attributes that tell the classes apart, or name fewer propensity features.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
