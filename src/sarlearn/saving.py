@@ -4,7 +4,7 @@ import importlib
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,14 @@ from .io import write_atomically
 __all__ = ["SavedModel", "load", "load_file", "save"]
 
 _FORMAT = "sarlearn-model"
-# Harmless types, no estimators, that a fitted model may hold.
-_PLAIN_TYPES = frozenset({"numpy.dtype", "sarlearn.tables.FromColumns"})
+# Harmless types, no estimators, that a fitted model may hold; dataclasses of the package too.
+_PLAIN_TYPES = frozenset(
+    {
+        "numpy.dtype",
+        "sarlearn.tables.FromColumns",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,7 @@ def _is_safe(name: str) -> bool:
         found = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError):
         return False
-    return isinstance(found, type) and issubclass(found, BaseEstimator)
+    return isinstance(found, type) and (issubclass(found, BaseEstimator) or is_dataclass(found))
 
 
 def _first_line(error: Exception) -> str:

@@ -172,9 +172,11 @@ def convergence_sentence(summary: dict[str, Any]) -> str:
     """Whether the fit settled."""
     convergence = summary["convergence"]
     rounds = f"{convergence['n_iter']} round{'s' if convergence['n_iter'] != 1 else ''}"
+    mean = summary["estimates"]["fitted_class_prior"]
+    fitted = f"The mean class probability in the fit was {mean:.1%}."
     if convergence["converged"]:
-        return f"The fit settled after {rounds}."
-    return f"The fit had not settled after {rounds}."
+        return f"The fit settled after {rounds}. {fitted}"
+    return f"The fit had not settled after {rounds}. {fitted}"
 
 
 def about(number: float) -> str:
