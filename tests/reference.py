@@ -55,7 +55,7 @@ def sar_em(
     theta = fit_logistic(X, np.where(s, 1.0, y_hat), w, C, naive)
     phi = np.append(np.zeros(Xe.shape[1]), np.log(c / (1 - c)))
 
-    watched = []
+    watched, f_before = [], None
     for iteration in range(max_iter + 1):
         f = expit(X @ theta[:-1] + theta[-1])
         e = expit(Xe @ phi[:-1] + phi[-1]) if propensity is None else propensity
@@ -64,7 +64,7 @@ def sar_em(
             slopes = np.polyfit(np.arange(window), np.array(watched[-window:]), 1)[0]
             if np.average(np.abs(slopes), weights=w[~s]) < tol:
                 break
-        if stop == "fixed_point" and iteration and np.abs(f - f_before).max() < tol:
+        if stop == "fixed_point" and f_before is not None and np.abs(f - f_before).max() < tol:
             break
         f_before = f
         shrunk = decay * e if propensity is None else e

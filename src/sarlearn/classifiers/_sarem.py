@@ -21,6 +21,10 @@ from sarlearn.classifiers._base import (
 )
 
 
+# Label frequencies from which the joint maximum likelihood is sought, besides SAR-EM's solution.
+JOINT_STARTS = (0.25, 0.6)
+
+
 class SAREMClassifier(SARClassifier):
     r"""Classifier and propensity learned together from biased labels (SAR-EM).
 
@@ -53,7 +57,8 @@ class SAREMClassifier(SARClassifier):
         ``"slope"`` is the paper's rule on the plain EM path: the mean absolute slope of the
         propensity scores of unlabelled rows over ``window`` iterations is below ``tol``.
         ``"fixed_point"`` accelerates EM and runs to where it no longer moves; with ``decay=1``
-        that is a maximum of the penalised observed likelihood, sought from the decayed solution.
+        that is a maximum of the penalised observed likelihood, the best of several starts, the
+        decayed solution among them.
     window : int >= 2, default=10
         Iterations over which the slope is taken.
     tol : float > 0, default=None
@@ -62,7 +67,9 @@ class SAREMClassifier(SARClassifier):
     max_iter : int >= 1, default=500
         EM iterations at most.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
-        Model of ``f`` instead of logistic regression. ``C`` is then without effect.
+        Model of ``f`` instead of logistic regression; ``C`` is then without effect. It is asked
+        about the rows it was fitted to: choose one that generalises (few leaves, strong shrinkage,
+        calibrated), since a model that memorises the labels finds no hidden positives.
     propensity_estimator : the same, default=None
         Model of ``e`` instead of logistic regression.
 
@@ -188,14 +195,8 @@ class SAREMClassifier(SARClassifier):
             result = run_to_slope(em, rule, self.max_iter)
         else:
             if self.decay == 1:
-                # Undecayed EM that starts at c near 1 stays there: e = 1 is a fixed point too.
-                em.decay = 0.9
-                em.start()
-                watched = watch(X, propensity, labelled, weight)
-                rule = ModelSlopeRule(*watched, 10, TOLERANCE["slope"])
-                run_to_slope(em, rule, self.max_iter)
-                em.decay = 1.0
-                em.move(em.parameters)
+                rule = ModelSlopeRule(*watch(X, propensity, labelled, weight), 10, 1e-4)
+                self._start_joint(em, rule)
             else:
                 em.start()
             result = run_to_fixed_point(em, tol, self.max_iter)
@@ -203,6 +204,28 @@ class SAREMClassifier(SARClassifier):
         self.propensity_coef_ = propensity.theta[None, :-1].copy()
         self.propensity_intercept_ = propensity.theta[-1:].copy()
         return em, result
+
+    def _start_joint(self, em: LogisticEM, rule: ModelSlopeRule) -> None:
+        """Go to the most promising of several starts of the joint maximum likelihood.
+
+        Undecayed EM that starts at c near 1 stays there: e = 1 is a fixed point too. So it starts
+        from the decayed solution and from SCAR with fewer positives labelled; each runs a little,
+        and the best penalised likelihood goes on.
+        """
+        em.decay = 0.9
+        em.start()
+        run_to_slope(em, rule, self.max_iter)
+        em.decay = 1.0
+        decayed = em.parameters
+        found = []
+        for label_frequency in (None, *JOINT_STARTS):
+            if label_frequency is None:
+                em.move(decayed)
+            else:
+                em.start(label_frequency)
+            run_to_fixed_point(em, 1e-3, min(self.max_iter, 50))
+            found.append((em.penalized_log_likelihood, em.parameters))
+        em.move(max(found, key=lambda pair: pair[0])[1])
 
     def _fit_estimators(self, X, labelled, weight, columns):
         f, e = self._sides(X, columns)
@@ -237,7 +260,8 @@ class SAREMClassifier(SARClassifier):
 
     def _store(self, em, result, labelled, weight) -> None:
         store_result(self, em, result, labelled, weight)
-        if self.label_frequency_ > 0.999:
+        # Maximum likelihood approaches e = 1 slowly: it is meant long before it is reached.
+        if self.label_frequency_ > (0.99 if self.decay == 1 else 0.999):
             warnings.warn(
                 f"The label frequency was estimated at {self.label_frequency_:.4f}, its upper "
                 "end: the fit says that no positive is hidden. That solution always exists and "
