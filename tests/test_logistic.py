@@ -22,16 +22,16 @@ def test_derivatives(scale):
     blocks = RowBlocks(data.X)
 
     def value(theta):
-        return _evaluate(blocks, target, weight, theta, None).value
+        return _evaluate(blocks, target, weight, theta, False).value
 
-    sums = _evaluate(blocks, target, weight, theta, None)
+    sums = _evaluate(blocks, target, weight, theta, True)
     numeric = approx_fprime(theta, value, 1e-7)
     np.testing.assert_allclose(sums.gradient, numeric, rtol=1e-4, atol=1e-4)
     for j in range(6):
         step = np.zeros(6)
         step[j] = 1e-6
-        ahead = _evaluate(blocks, target, weight, theta + step, None).gradient
-        behind = _evaluate(blocks, target, weight, theta - step, None).gradient
+        ahead = _evaluate(blocks, target, weight, theta + step, False).gradient
+        behind = _evaluate(blocks, target, weight, theta - step, False).gradient
         np.testing.assert_allclose(sums.hessian[j], (ahead - behind) / 2e-6, rtol=1e-4, atol=1e-4)
 
 

@@ -43,6 +43,7 @@ class LogisticSums(Sums):
     value: float
     gradient: np.ndarray
     hessian: np.ndarray | None = None
+    bent = False  # whether the pass has seen to the curvature
 
 
 def with_intercept(X, r: np.ndarray) -> np.ndarray:
@@ -210,16 +211,12 @@ def fit_logistic(
     total = float(blocks.sum(lambda X, rows: _weight_of(weight, rows)))
     ridge = ridge_of(C, p, total)
     row_curvature = np.empty(blocks.n_total) if p > DENSE_COLUMNS else None
-    sums = _evaluate(blocks, target, weight, theta, row_curvature)
-    value = sums.value + ridge @ theta**2 / 2
+    sums = _evaluate(blocks, target, weight, theta, True, row_curvature)
+    value, gradient = sums.value + ridge @ theta**2 / 2, sums.gradient + ridge * theta
+    renew = True
     for iteration in range(max_iter):
-        gradient = sums.gradient + ridge * theta
-        curvature: Curvature | WideCurvature
-        if row_curvature is None:
-            assert sums.hessian is not None
-            curvature = Curvature(sums.hessian, ridge)
-        else:
-            curvature = WideCurvature(blocks, row_curvature, ridge, rtol=1e-2)
+        if sums.bent:
+            curvature = _curvature(blocks, sums, row_curvature, ridge)
         step = -curvature.solve(gradient)
         slope = float(gradient @ step)
         done = -slope <= tol**2 * total
@@ -228,19 +225,33 @@ def fit_logistic(
         size = 1.0
         while True:
             trial = theta + size * step
-            sums = _evaluate(blocks, target, weight, trial, row_curvature)
+            sums = _evaluate(blocks, target, weight, trial, renew and not done, row_curvature)
             trial_value = sums.value + ridge @ trial**2 / 2
             if trial_value <= value + 1e-4 * size * slope + noise or size < 1e-10:
                 break
             size /= 2
-        if trial_value <= value + noise:
-            theta, value = trial, trial_value
+        if trial_value > value + noise:  # no step of any size helps: rounding is all that is left
+            return LogisticFit(theta, iteration + 1, converged=done)
+        found, gradient = gradient, sums.gradient + ridge * trial
+        # A step that left a tenth of the gradient or more calls for a new Hessian in the next
+        # pass; otherwise the old one, and what the step taught, will do.
+        renew = curvature.norm(gradient) > 0.1 * curvature.norm(found)
+        curvature.learn(trial - theta, gradient - found)
+        theta, value = trial, trial_value
         if done or size < 1e-10:
             return LogisticFit(theta, iteration + 1, converged=done)
     return LogisticFit(theta, max_iter, converged=False)
 
 
-def _evaluate(blocks, target, weight, theta, row_curvature) -> LogisticSums:
+def _curvature(blocks, sums, row_curvature, ridge) -> Curvature | WideCurvature:
+    if row_curvature is None:
+        return Curvature(sums.hessian, ridge)
+    return WideCurvature(blocks, row_curvature.copy(), ridge, rtol=1e-2)
+
+
+def _evaluate(blocks, target, weight, theta, bend: bool, row_curvature=None) -> LogisticSums:
+    """Value and gradient; with ``bend`` the Hessian, or where wide the curvature of each row."""
+
     def block(X, rows):
         eta = X @ theta[:-1] + theta[-1]
         t = target[rows]
@@ -248,17 +259,23 @@ def _evaluate(blocks, target, weight, theta, row_curvature) -> LogisticSums:
         loss = np.maximum(eta, 0.0) + np.log1p(small) - t * eta
         minor = small / (1.0 + small)  # the smaller of f and 1 - f
         r = np.where(eta >= 0, (1.0 - t) - minor, minor - t)  # f - t without cancellation
-        h = minor / (1.0 + small)
         if weight is not None:
             loss *= weight[rows]
             r *= weight[rows]
-            h *= weight[rows]
-        if row_curvature is None:
-            return LogisticSums(float(loss.sum()), with_intercept(X, r), hessian(X, h))
-        row_curvature[rows] = h
-        return LogisticSums(float(loss.sum()), with_intercept(X, r))
+        sums = LogisticSums(float(loss.sum()), with_intercept(X, r))
+        if bend:
+            h = minor / (1.0 + small)
+            if weight is not None:
+                h *= weight[rows]
+            if row_curvature is None:
+                sums.hessian = hessian(X, h)
+            else:
+                row_curvature[rows] = h
+        return sums
 
-    return blocks.sum(block)
+    sums = blocks.sum(block)
+    sums.bent = bend
+    return sums
 
 
 def _weight_of(weight, rows: slice) -> float:

@@ -99,33 +99,42 @@ class GroupedPropensity:
         return change, felt * (self.values @ change[:-1] + change[-1])
 
     def _solve(self, positives):
+        """Newton's method on one row a group; near the solution one step does."""
         theta = self.theta
-        value, gradient, curvature = self._local(theta, positives)
         for _ in range(50):
+            gradient, curvature = self._local(theta, positives)
             step = -curvature.solve(gradient)
-            slope = float(gradient @ step)
-            noise = 1e-14 * abs(value)
-            size = 1.0
-            trial = self._local(theta + step, positives)
-            while trial[0] > value + 1e-4 * size * slope + noise and size > 1e-10:
-                size /= 2
-                trial = self._local(theta + size * step, positives)
-            theta = theta + size * step
-            value, gradient, curvature = trial
-            if -slope <= 1e-12 * len(theta) + noise:
+            change = float(np.abs(self.values @ step[:-1] + step[-1]).max())
+            if change > 1.0:  # far off, Newton's step may overshoot
+                step *= self._damping(theta, step, positives, float(gradient @ step))
+            theta = theta + step
+            # A step that moves no logit by more than this is a few per cent off the solution;
+            # the next EM iteration starts with what is left.
+            if change < 0.1:
                 break
         return theta
 
     def _local(self, theta, positives):
-        """Value, gradient and curvature of the M-step's objective, one row a group."""
+        """Gradient and curvature of the M-step's objective, one row a group."""
         zeta = self.values @ theta[:-1] + theta[-1]
         e = expit(zeta)
-        loss = positives * np.logaddexp(0.0, zeta) - self.labelled_weight * zeta
-        value = float(loss.sum()) + float(self._ridge @ theta**2) / 2
         gradient = with_intercept(self.values, positives * e - self.labelled_weight)
         gradient += self._ridge * theta
-        H = hessian(self.values, positives * e * expit(-zeta))
-        return value, gradient, Curvature(H, self._ridge)
+        H = hessian(self.values, positives * e * (1.0 - e))
+        return gradient, Curvature(H, self._ridge)
+
+    def _damping(self, theta, step, positives, slope: float) -> float:
+        """The largest of 1, 1/2, 1/4, ... that decreases the objective."""
+
+        def objective(theta):
+            zeta = self.values @ theta[:-1] + theta[-1]
+            loss = positives * np.logaddexp(0.0, zeta) - self.labelled_weight * zeta
+            return float(loss.sum()) + float(self._ridge @ theta**2) / 2
+
+        here, size = objective(theta), 1.0
+        while objective(theta + size * step) > here + 1e-4 * size * slope and size > 1e-10:
+            size /= 2
+        return size
 
     def penalty(self) -> float:
         return float(self._ridge @ self.theta**2) / 2
