@@ -45,7 +45,7 @@ def fit(workload, method, rows=None, limit=60.0, repeat_seconds=5.0, repeats=15,
     before = memory_now()
     outcomes = [run()]
     added = memory_peak() - before
-    while sum(o.wall for o in outcomes) < repeat_seconds and len(outcomes) < repeats:
+    while sum(o.cpu for o in outcomes) < repeat_seconds and len(outcomes) < repeats:
         outcomes.append(run())
     best = min(outcomes, key=lambda outcome: outcome.cpu)
     if record and best.classifier is not None:

@@ -1,0 +1,143 @@
+"""The benchmark harness: its contestants agree, its counts and checks are right."""
+
+import json
+
+import numpy as np
+import pytest
+from benchmarks import contestants, measure, run, store, tables
+from benchmarks.counters import counting, gram_flops
+from benchmarks.naive import NaiveSAREM
+from benchmarks.workloads import BY_KEY, Workload, coded_table, sparse_words
+from scipy.special import expit
+
+from sarlearn import SAREMClassifier
+from sarlearn._blocks import RowBlocks
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return coded_table(800, 6, 5, "test")
+
+
+@pytest.fixture(scope="module")
+def fixed_point(problem):
+    return contestants.sarlearn(problem, stop="fixed_point", tol=1e-11)
+
+
+def test_naive_takes_the_same_path_as_sarlearn(problem):
+    naive = NaiveSAREM(problem.columns, tol=1e-9, intercept_scaling=1e3)
+    naive.fit(problem.X, problem.s)
+    model = SAREMClassifier(problem.columns).fit(problem.X, problem.s)
+    assert naive.converged_
+    assert abs(naive.n_iter_ - model.n_iter_) <= 1
+    assert np.abs(naive.f - model.predict_proba(problem.X)[:, 1]).max() < 1e-3
+    assert np.abs(naive.e - model.predict_propensity(problem.X)).max() < 1e-3
+
+
+def test_naive_keeps_sparse_data_sparse_or_unpacks_them():
+    words = sparse_words(300, 30, 5, "test")
+    endpoint = np.zeros(31), np.zeros(4)
+    kept, unpacked = (
+        contestants.naive(words, limit=60.0, expected=1, endpoint=endpoint, as_csr=as_csr)
+        for as_csr in (True, False)
+    )
+    assert kept.iterations == unpacked.iterations
+    assert np.allclose(kept.classifier, unpacked.classifier, atol=1e-3)
+
+
+def test_too_long_a_run_is_extrapolated_and_says_so(problem, fixed_point):
+    endpoint = fixed_point.classifier, fixed_point.propensity
+    whole = contestants.naive(problem, limit=60.0, expected=50, endpoint=endpoint)
+    part = contestants.naive(problem, limit=0.0, expected=50, endpoint=endpoint)
+    assert not whole.extrapolated
+    assert whole.classifier is not None
+    assert part.extrapolated
+    assert part.iterations == 50
+    assert part.classifier is None  # it has no endpoint to show
+    assert "extrapolated" in part.note
+
+
+def test_counts_of_a_fit(problem):
+    model = SAREMClassifier(problem.columns)
+    plain_sum = RowBlocks.sum
+    with counting(problem.X.shape[1]) as counts:
+        model.fit(problem.X, problem.s)
+    assert RowBlocks.sum is plain_sum
+    assert counts.em_passes >= model.n_iter_
+    assert counts.elements >= counts.em_passes * problem.X.size
+    n_rows = problem.X.shape[0]
+    hessians = counts.gram_rows / n_rows
+    assert 1 <= hessians <= counts.elements / problem.X.size
+    # The propensity's own Hessians are over a handful of groups.
+    assert counts.gram_flops >= hessians * gram_flops(problem.X)
+
+
+def test_gram_flops_of_sparse_and_dense_rows():
+    words = sparse_words(50, 20, 4, "test").X
+    full = np.ones((50, 20))
+    assert gram_flops(full) == 50 * 20 * 21
+    in_row = [len(row.nonzero()[0]) for row in words.toarray()]
+    assert gram_flops(words) == sum(k * (k + 1) for k in in_row)
+
+
+def test_residual_is_zero_at_the_fixed_point_only(problem, fixed_point):
+    there = fixed_point.classifier, fixed_point.propensity
+    away = fixed_point.classifier + 0.01, fixed_point.propensity
+    residuals = [
+        measure._residual(problem, *point, *measure._predictions(problem, *point))
+        for point in (there, away)
+    ]
+    assert residuals[0]["residual_f"] < 1e-6
+    assert residuals[0]["residual_e"] < 1e-6
+    assert residuals[1]["residual_f"] > 0.1
+
+
+def test_a_measurement_is_a_process_that_gives_a_row(tmp_path):
+    what = {"kind": "fit", "workload": "546 x 9", "repeat_seconds": 0.05, "saved": str(tmp_path)}
+    row = run.job(method="slope", **what)
+    assert "failed" not in row
+    assert (row["rows"], row["columns"]) == (546, 9)
+    assert 0 < row["cpu"] < 5
+    assert 0 < row["bound"] < row["cpu"]
+    assert row["passes"] >= row["iterations"] >= 10
+    json.dumps(row)
+    with np.load(tmp_path / "546 x 9-slope.npz") as stored:
+        problem = BY_KEY["546 x 9"].problem()
+        f = expit(problem.X @ stored["classifier"][:-1] + stored["classifier"][-1])
+    again = contestants.sarlearn(problem, stop="slope")
+    assert np.allclose(f, expit(problem.X @ again.classifier[:-1] + again.classifier[-1]))
+
+
+def test_results_replace_rows_of_the_same_key_only(tmp_path):
+    store.merge("startup", [{"what": "a", "cpu": 1.0}, {"what": "b", "cpu": 2.0}], tmp_path)
+    store.merge("startup", [{"what": "b", "cpu": 3.0, "note": "again"}], tmp_path)
+    rows = {row["what"]: row for row in store.load("startup", tmp_path)}
+    assert store.number(rows["a"], "cpu") == 1.0
+    assert store.number(rows["b"], "cpu") == 3.0
+    assert rows["b"]["note"] == "again"
+    assert [path.name for path in tmp_path.iterdir()] == ["startup.csv"]
+
+
+def test_tables_tell_extrapolated_times_and_missed_targets(tmp_path):
+    common = {"workload": "b", "title": "fifty thousand", "rows": 50_000, "columns": 14}
+    naive = {"cpu": 30.0, "iterations": 60, "extrapolated": True}
+    slope = {"cpu": 0.5, "iterations": 61, "extrapolated": False}
+    rows = [common | {"method": "naive"} | naive, common | {"method": "slope"} | slope]
+    store.merge("workloads", rows, tmp_path)
+    assert tables.speed(tmp_path).rows[0][1:6] == ["~30 (60)", "", "0.5 (61)", "", "60"]
+    assert tables.targets(tmp_path).rows[0][1:] == [">= 80", "60", "**missed**"]
+
+
+def test_exponent_of_exact_powers():
+    rows = [{"rows": n, "cpu": str(1e-6 * n**1.5)} for n in (1e5, 1e6, 5e6)]
+    assert tables.exponent([{"rows": 5e3, "cpu": "9"}, *rows]) == pytest.approx(1.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("key", ["a", "b", "c", "d", "e", "f"])
+def test_generated_workloads_are_the_same_every_time(key):
+    workload: Workload = BY_KEY[key]
+    first, again = workload.problem(600), workload.problem(600)
+    assert first.X.shape[0] == 600
+    assert abs(first.X - again.X).max() == 0
+    assert np.array_equal(first.s, again.s)
+    assert 0 < first.s.mean() < 0.5
