@@ -25,6 +25,7 @@ def run(arguments: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a name may hold what the terminal cannot show
     try:
+        arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
         result = app.main(args=arguments, prog_name="sarlearn", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.Abort:

@@ -89,6 +89,11 @@ def report(
     check_outputs(output, force=force, inputs=[model, table])
     with collected_warnings() as messages, progress(f"Reading {table}"):
         saved, frame, label, id_column = _open(model, table, label, id_column)
+    if not hasattr(saved.model, "predict_propensity"):
+        raise ValueError(
+            f"{model} holds a {type(saved.model).__name__}, which has no propensity model to "
+            "report on."
+        )
     if label is None:
         raise ValueError(
             "A report needs labels, and the table has no label column"

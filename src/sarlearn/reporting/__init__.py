@@ -97,6 +97,6 @@ def report(
     >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
     >>> model = SAREMClassifier(propensity_features=[2]).fit(X, s)
     >>> report(model, X, s)
-    <Report: About 508 of the 1,506 unlabelled rows (33.7%) are estimated to be positive.>
+    <Report: About 4... of the 1,516 unlabelled rows (2...%) are estimated to be positive.>
     """
     return Report(summarize(model, X, s, ids=ids, feature_names=feature_names, top=top, **names))

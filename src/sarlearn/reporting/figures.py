@@ -111,7 +111,7 @@ def _bars(ax, importance: list[dict]) -> None:
     ax.set_yticks(position, [shorten(row["attribute"]) for row in importance])
     for text in ax.get_yticklabels():
         plain(text)
-    ax.set_xlabel("mean change of probability when shuffled")
+    ax.set_xlabel("mean change of probability")
     ax.set_xlim(left=0)
     ax.locator_params(axis="x", nbins=5)
     tidy(ax, grid="x")

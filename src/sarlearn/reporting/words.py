@@ -43,7 +43,7 @@ def warnings_of(summary: dict[str, Any], messages: list[str]) -> list[str]:
         f"{attribute['feature']} = {group['group']}"
         for attribute in propensity["attributes"]
         for group in attribute["groups"]
-        if group["labelled"] == 0
+        if group["labelled"] == 0 and group["rows"] >= 10
     ]
     if empty:
         add(

@@ -1,0 +1,230 @@
+"""The report in a real browser: nothing runs, nothing is fetched, everything fits."""
+
+import json
+import shutil
+
+import pytest
+
+from sarlearn.reporting import report
+from sarlearn.tables import make_table_classifier
+from table_data import hostile, patients
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed"
+)
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run")
+OPTIONS += ("--disable-dev-shm-usage", "--disable-background-networking", "--disable-sync")
+OPTIONS += ("--disable-component-update",)
+WIDTHS = (390, 1280)
+THEMES = ("light", "dark")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Reports on an ordinary and on a hostile table, as files."""
+    folder = tmp_path_factory.mktemp("pages")
+    table = patients(1200)[0]
+    model = make_table_classifier(["age", "plan"], drop=["patient_id", "diagnosed"])
+    model.fit(table, table["diagnosed"])
+    ordinary = report(model, table, table["diagnosed"], ids=table["patient_id"], source="p.csv")
+    ordinary.save(folder / "ordinary.html")
+    hostile_table = hostile(n=10_000, n_columns=200)
+    label, script = "<u>label</u>", hostile_table.columns[0]
+    drop = [label, "<id>"]
+    chosen = [script, "many", hostile_table.columns[1], hostile_table.columns[2]]
+    chosen.append(hostile_table.columns[5])
+    model = make_table_classifier(chosen, drop=drop, tol=1e-2)
+    with pytest.warns(UserWarning, match="'many' has 10000 different values"):
+        model.fit(hostile_table, hostile_table[label])
+    page = report(
+        model,
+        hostile_table,
+        hostile_table[label],
+        ids=hostile_table["<id>"],
+        id_name="<id>",
+        label=label,
+        source=script,
+    )
+    page.save(folder / "hostile.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for option in OPTIONS:
+        options.add_argument(option)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=DRIVER)
+    driver = webdriver.Chrome(options=options, service=service)
+    driver.execute_cdp_cmd("Network.enable", {})
+    yield driver
+    driver.quit()
+
+
+def show(browser, page, width, theme):
+    """Open a page at a width and in a theme, with the logs of earlier pages gone."""
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": theme}]},
+    )
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+    )
+    browser.get_log("browser")
+    browser.get_log("performance")
+    browser.get(page.as_uri())
+
+
+def requests(browser):
+    """Addresses the page asked for."""
+    messages = [json.loads(row["message"])["message"] for row in browser.get_log("performance")]
+    asked = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    return [params["request"]["url"] for params in asked]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["ordinary", "hostile"])
+def test_the_page_is_quiet_and_fits(browser, pages, name, width, theme):
+    page = pages / f"{name}.html"
+    show(browser, page, width, theme)
+    assert browser.get_log("browser") == []
+    assert requests(browser) == [page.as_uri()]
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    outside = browser.execute_script(
+        """
+        const wide = [];
+        for (const element of document.querySelectorAll('body *')) {
+          if (element.closest('.scroll') || element.closest('svg')) continue;
+          const box = element.getBoundingClientRect();
+          if (box.width && (box.right > innerWidth + 0.5 || box.left < -0.5))
+            wide.push(element.outerHTML.slice(0, 80));
+        }
+        return wide;
+        """
+    )
+    assert outside == []
+    sizes = browser.execute_script(
+        "return [...document.querySelectorAll('svg')].map(s => {"
+        "const b = s.getBoundingClientRect(); return [b.width, b.height]})"
+    )
+    assert len(sizes) >= 6
+    assert all(wide > 200 and high > 40 for wide, high in sizes)
+
+
+@pytest.mark.parametrize("name", ["ordinary", "hostile"])
+def test_figures_are_drawn_within_their_frames(browser, pages, name):
+    """Text of a figure lies within it, give or take what fonts differ by, and is not cut."""
+    show(browser, pages / f"{name}.html", 1280, "light")
+    outside = browser.execute_script(
+        """
+        const out = [];
+        for (const svg of document.querySelectorAll('svg')) {
+          const frame = svg.getBoundingClientRect();
+          for (const text of svg.querySelectorAll('text')) {
+            const box = text.getBoundingClientRect();
+            if (box.left < frame.left - 14 || box.right > frame.right + 14)
+              out.push(text.textContent);
+          }
+        }
+        return out;
+        """
+    )
+    assert outside == []
+
+
+def test_themes_differ_and_text_can_be_read(browser, pages):
+    """Contrast of the running text, headings and figure text is at least 4.5 in both themes."""
+    backgrounds = set()
+    for theme in THEMES:
+        show(browser, pages / "ordinary.html", 1280, theme)
+        pairs = browser.execute_script(
+            """
+            const found = [];
+            const solid = element => {
+              for (let e = element; e; e = e.parentElement) {
+                const c = getComputedStyle(e).backgroundColor;
+                if (c !== 'rgba(0, 0, 0, 0)') return c;
+              }
+            };
+            for (const q of ['h1', '.lead', '.kicker', '.tile dt', '.note, .intro', 'thead th',
+                             'td', 'figcaption', 'footer p', '.plain li']) {
+              const e = document.querySelector(q);
+              found.push([q, getComputedStyle(e).color, solid(e)]);
+            }
+            const text = document.querySelector('svg text');
+            found.push(['svg text', getComputedStyle(text).fill, solid(text)]);
+            return found;
+            """
+        )
+        for what, ink, paper in pairs:
+            assert contrast(ink, paper) >= 4.5, (theme, what, ink, paper)
+        backgrounds.add(pairs[0][2])
+    assert len(backgrounds) == 2
+
+
+def contrast(first, second):
+    """Ratio of relative luminances (WCAG 2)."""
+    values = []
+    for text in (first, second):
+        channels = [float(c) / 255 for c in text[text.index("(") + 1 : -1].split(",")[:3]]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        values.append(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
+    return (max(values) + 0.05) / (min(values) + 0.05)
+
+
+def test_the_hostile_table_is_shown_and_never_run(browser, pages):
+    show(browser, pages / "hostile.html", 1280, "light")
+    assert browser.execute_script("return window.hacked === undefined")
+    assert browser.execute_script("return document.scripts.length") == 0
+    assert browser.execute_script("return document.images.length") == 0
+    text = browser.execute_script("return document.body.innerText")
+    assert "<script>window.hacked = true</script>" in text
+    assert "🦄" in text
+    assert "$x_1^2$ & \"quotes\" 'single'" in text
+    drawn = browser.execute_script(
+        "return [...document.querySelectorAll('svg text')].map(t => t.textContent)"
+    )
+    assert any("🔥" in label for label in drawn)
+    assert any("<script>" in label for label in drawn)
+
+
+def test_tables_wider_than_the_phone_scroll_by_themselves(browser, pages):
+    show(browser, pages / "ordinary.html", 390, "light")
+    scrolling = browser.execute_script(
+        "return [...document.querySelectorAll('.scroll')]"
+        ".filter(e => e.scrollWidth > e.clientWidth)"
+        ".map(e => [getComputedStyle(e).overflowX, e.tabIndex])"
+    )
+    assert scrolling
+    assert all(row == ["auto", 0] for row in scrolling)
+
+
+def test_it_prints_in_ink(browser, pages):
+    show(browser, pages / "ordinary.html", 1280, "dark")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    colours = browser.execute_script(
+        "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
+    )
+    assert colours == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
+    pdf = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert len(pdf["data"]) > 20_000
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_in_a_notebook_the_page_stands_in_a_frame(browser, pages, tmp_path):
+    table = patients(300)[0]
+    model = make_table_classifier(["plan"], drop=["patient_id", "diagnosed"], tol=1e-2)
+    model.fit(table, table["diagnosed"])
+    cell = report(model, table, table["diagnosed"])._repr_html_()
+    (tmp_path / "cell.html").write_text(f"<!doctype html><meta charset=utf-8>{cell}", "utf-8")
+    show(browser, tmp_path / "cell.html", 1280, "light")
+    browser.switch_to.frame(0)
+    assert "unlabelled rows" in browser.execute_script("return document.body.innerText")
+    browser.switch_to.default_content()
