@@ -5,6 +5,7 @@ all blocks. Whether the block is dense or sparse, float32 or float64, is known o
 """
 
 import copy
+import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -21,6 +22,14 @@ BLOCK_ELEMENTS = 2**18
 THREAD_ELEMENTS = 2**21
 
 T = TypeVar("T")
+
+
+class CSRBlock(sparse.csr_array):
+    """Rows of a CSR matrix whose transpose is made once: every pass wants it."""
+
+    @functools.cached_property
+    def T(self):
+        return self.transpose()
 
 
 class RowBlocks:
@@ -47,7 +56,10 @@ class RowBlocks:
                 block_rows = max(512, BLOCK_ELEMENTS // max(n_columns, 1))
         starts = range(0, n_rows, block_rows)
         self.rows = [slice(start, min(start + block_rows, n_rows)) for start in starts]
-        self._X = [_rows_of(X, rows) for rows in self.rows] if len(self.rows) > 1 else [X]
+        if self.is_sparse or len(self.rows) > 1:
+            self._X = [_rows_of(X, rows) for rows in self.rows]
+        else:
+            self._X = [X]
 
     def part(self, n_rows: int) -> "RowBlocks | None":
         """About ``n_rows`` rows, in blocks spread evenly; None where that is most of them.
@@ -154,7 +166,7 @@ def _rows_of(X, rows: slice):
     if not sparse.issparse(X):
         return X[rows]
     first, last = X.indptr[rows.start], X.indptr[rows.stop]
-    out = sparse.csr_array((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
+    out = CSRBlock((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
     # Set one by one: the constructor copies an array that is a small part of another.
     out.data, out.indices = X.data[first:last], X.indices[first:last]
     out.indptr = X.indptr[rows.start : rows.stop + 1] - first

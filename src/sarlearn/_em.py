@@ -13,6 +13,7 @@ import numpy as np
 
 from sarlearn._acceleration import Anderson
 from sarlearn._blocks import RowBlocks
+from sarlearn._kernels import e_step
 from sarlearn._logistic import (
     DENSE_COLUMNS,
     Curvature,
@@ -88,46 +89,22 @@ class LogisticEM:
         self._new_curvature = self._stale
 
     def _block(self, X, rows: slice) -> EMSums:
-        labelled, d = self.labelled[rows], self.decay
+        labelled, aim, fresh = self.labelled[rows], self._aim[rows], self._fresh[rows]
         weight = None if self.weight is None else self.weight[rows]
+        bend = np.empty(len(labelled)) if self._stale else None
+        e, not_e = self.propensity.of_rows(rows)
         eta = X @ self.theta[:-1]
         eta += self.theta[-1]
-        np.maximum(eta, -700.0, out=eta)  # exp must not overflow
-        E = np.exp(-eta)
-        f = 1.0 / (1.0 + E)
-        e, not_e = self.propensity.of_rows(rows)
-        # P(s | x): f e where labelled, 1 - f e = f (E + 1 - e) elsewhere.
-        likelihood = np.where(labelled, e, E + not_e)
-        likelihood *= f
-        not_de = not_e + (1.0 - d) * e
-        missing = E / (not_de + E)  # 1 - q
-        q = np.where(labelled, 1.0, not_de / (not_de + E))
-        # f - q without cancellation, which counts where both are near 1.
-        surplus = np.where(labelled, -E, (d * e) * missing)
-        surplus *= f
-        log_likelihood = np.log(likelihood)
-        if weight is None:
-            total_log, wf = log_likelihood.sum(), f
-        else:
-            q *= weight
-            surplus *= weight
-            total_log, wf = weight @ log_likelihood, weight * f
-        self._fresh[rows] = q
-        aim = self._aim[rows]
-        sums = EMSums(
-            float(total_log),
-            float(wf.sum()),
-            with_intercept(X, surplus),
-            with_intercept(X, wf - aim),
-            **self.propensity.row_sums(rows, e, q, aim, self._stale),
+        *totals, surplus, left = e_step(
+            eta, e, not_e, labelled, weight, self.decay, aim, fresh, bend
         )
-        if self._stale:
-            h = wf * f
-            h *= E
+        extra = self.propensity.row_sums(rows, e, fresh, aim, self._stale)
+        sums = EMSums(*totals, with_intercept(X, surplus), with_intercept(X, left), **extra)
+        if bend is not None:
             if self._row_curvature is None:
-                sums.hessian = hessian(X, h)
+                sums.hessian = hessian(X, bend)
             else:
-                self._row_curvature[rows] = h
+                self._row_curvature[rows] = bend
         return sums
 
     # -- one iteration ----------------------------------------------------------------------
@@ -230,16 +207,20 @@ class LogisticEM:
 
     # -- where it goes -----------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, label_frequency: float | None = None) -> None:
         """Algorithm 2: fit P(s|x), take c = max over unlabelled rows, fit f under SCAR with c.
 
         In logits: with ``c = sigmoid(eta_max)`` the target (1-c)/c * s/(1-s) is
-        ``exp(eta - eta_max)``. Ends with a pass at the start.
+        ``exp(eta - eta_max)``. Another c may be given; targets then stop at 1. Ends with a pass at
+        the start.
         """
         labels = self.labelled.astype(float)
         naive = fit_logistic(self.blocks, labels, self.weight, self.C, tol=1e-4).theta
         eta = self.blocks.matvec(naive[:-1]) + naive[-1]
-        top = float(eta[~self.labelled].max())
+        if label_frequency is None:
+            top = float(eta[~self.labelled].max())
+        else:
+            top = float(np.log(label_frequency / (1 - label_frequency)))
         target = np.where(self.labelled, 1.0, np.exp(np.minimum(eta - top, 0.0)))
         fit = fit_logistic(self.blocks, target, self.weight, self.C, start=naive, tol=1e-4)
         theta_e = np.zeros_like(self.propensity.theta)

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from sarlearn._blocks import RowBlocks
+from sarlearn._kernels import sigmoids
 from sarlearn._logistic import Curvature, hessian, ridge_of, with_intercept
 
 # More distinct rows than this, and grouping saves nothing.
@@ -75,7 +76,7 @@ class GroupedPropensity:
 
     def of_rows(self, rows: slice):
         if self._codes is None:
-            return self._e[0], self._not_e[0]
+            return self._e, self._not_e
         codes = self._codes[rows]
         return self._e[codes], self._not_e[codes]
 
@@ -150,6 +151,7 @@ class ColumnPropensity:
 
     def __init__(self, X, labelled: np.ndarray, labelled_weight: float, C: float):
         self.X, self._labelled = X, labelled
+        self._cut: dict = {}
         self._ridge = ridge_of(C, X.shape[1], labelled_weight)
         self.theta = np.zeros(X.shape[1] + 1)
         self.curvature: Curvature
@@ -158,15 +160,19 @@ class ColumnPropensity:
         self.theta = theta
 
     def of_rows(self, rows: slice):
-        zeta = self.X[rows] @ self.theta[:-1]
+        zeta = self._rows(rows) @ self.theta[:-1]
         zeta += self.theta[-1]
-        np.clip(zeta, -700.0, 700.0, out=zeta)
-        odds = np.exp(-zeta)  # (1 - e) / e
-        e = 1.0 / (1.0 + odds)
-        return e, odds * e
+        return sigmoids(zeta)
+
+    def _rows(self, rows: slice):
+        if not sparse.issparse(self.X):
+            return self.X[rows]
+        if rows.start not in self._cut:  # slicing a sparse matrix copies: once is enough
+            self._cut[rows.start] = self.X[rows]
+        return self._cut[rows.start]
 
     def row_sums(self, rows, e, fresh, aim, with_hessian) -> dict:
-        X = self.X[rows]
+        X = self._rows(rows)
         surplus = e - self._labelled[rows]
         out = {
             "e_fresh": with_intercept(X, fresh * surplus),

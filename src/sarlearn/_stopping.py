@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn._blocks import RowBlocks
+from sarlearn._kernels import sigmoids
 
 # The slope is followed on this many rows; the verdict uses all of them.
 SAMPLE_ROWS = 2048
@@ -67,7 +68,7 @@ class ModelSlopeRule(SlopeRule):
         """Take the parameters of one more iteration; True when the rule is met."""
         self._thetas.append(theta)
         met = self.update(expit(self._sample @ theta[:-1] + theta[-1]))
-        if not self._sampled or not self.slope < 1.2 * self._tol:
+        if not self._sampled or not self.slope < 1.1 * self._tol:
             return met
         self.slope = self._slope_of_all_rows()
         return self.slope < self._tol
@@ -76,7 +77,7 @@ class ModelSlopeRule(SlopeRule):
         thetas = np.array(self._thetas).T
 
         def block(X, rows):
-            slope = expit(X @ thetas[:-1] + thetas[-1]) @ self._line
+            slope = sigmoids(X @ thetas[:-1] + thetas[-1])[0] @ self._line
             return float(self._row_weight[rows] @ np.abs(slope))
 
         return self._blocks.sum(block)
