@@ -1,11 +1,50 @@
 """Learning from positive and unlabelled data when the labelled positives are a biased sample."""
 
-from sarlearn.classifiers import (
-    KnownPropensityClassifier,
-    MultiSCARClassifier,
-    SAREMClassifier,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sarlearn.classifiers import (
+        KnownPropensityClassifier,
+        MultiSCARClassifier,
+        SAREMClassifier,
+    )
+    from sarlearn.reporting import report
+    from sarlearn.saving import load, save
+    from sarlearn.tables import make_table_classifier
 
 __version__ = "0.1.0"
 
-__all__ = ["KnownPropensityClassifier", "MultiSCARClassifier", "SAREMClassifier"]
+__all__ = [
+    "KnownPropensityClassifier",
+    "MultiSCARClassifier",
+    "SAREMClassifier",
+    "load",
+    "make_table_classifier",
+    "report",
+    "save",
+]
+
+# Where each public name lives. They are imported when first asked for: scikit-learn takes a
+# second to import, and `sarlearn --help` should not wait for it.
+_HOMES = {
+    "KnownPropensityClassifier": "classifiers",
+    "MultiSCARClassifier": "classifiers",
+    "SAREMClassifier": "classifiers",
+    "load": "saving",
+    "make_table_classifier": "tables",
+    "report": "reporting",
+    "save": "saving",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sarlearn' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"sarlearn.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
