@@ -1,6 +1,9 @@
 """Every private scikit-learn name the package uses, in one place."""
 
+from collections.abc import Callable
+
 from sklearn.base import _fit_context as fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -9,6 +12,7 @@ from sklearn.utils.validation import _get_feature_names as get_feature_names
 from sklearn.utils.validation import _num_samples as num_samples
 
 __all__ = [
+    "CallbackSupportMixin",
     "HasMethods",
     "Interval",
     "StrOptions",
@@ -17,7 +21,9 @@ __all__ = [
     "n_threads",
     "num_samples",
     "one_blas_thread",
+    "reporter",
     "safe_indexing",
+    "with_callbacks",
 ]
 
 
@@ -33,3 +39,21 @@ def one_blas_thread():
     100,000 x 20 took 0.07 s of CPU with one, 2.6 s with two on a busy machine.
     """
     return _get_threadpool_controller().limit(limits=1, user_api="blas")
+
+
+def reporter(estimator, max_iter: int) -> Callable[[], None]:
+    """What a fit calls after each iteration, for scikit-learn's callbacks (its ProgressBar).
+
+    The protocol is experimental in scikit-learn 1.9. Without callbacks nothing is done.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
+        return lambda: None
+    fit = estimator._init_callback_context(max_subtasks=max_iter)
+    fit.call_on_fit_task_begin(estimator=estimator)
+
+    def report() -> None:
+        iteration = fit.subcontext(task_name="EM iteration")
+        iteration.call_on_fit_task_begin(estimator=estimator)
+        iteration.call_on_fit_task_end(estimator=estimator)
+
+    return report

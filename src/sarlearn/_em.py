@@ -238,9 +238,11 @@ class LogisticEM:
         self._renew_curvature()
 
 
-def run_to_slope(em: LogisticEM, rule: ModelSlopeRule, max_iter: int) -> EMResult:
+def run_to_slope(
+    em: LogisticEM, rule: ModelSlopeRule, max_iter: int, report=lambda: None
+) -> EMResult:
     """Plain EM from the start until the paper's slope rule is met."""
-    history, converged, n_iter = History(), False, 0
+    history, converged, n_iter = History(report), False, 0
     rule.follow(em.watched)
     while n_iter < max_iter and not converged:
         em.iterate()
@@ -250,19 +252,19 @@ def run_to_slope(em: LogisticEM, rule: ModelSlopeRule, max_iter: int) -> EMResul
     return EMResult(n_iter, converged, history.as_dict())
 
 
-def run_to_fixed_point(em: LogisticEM, tol: float, max_iter: int) -> EMResult:
+def run_to_fixed_point(em: LogisticEM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
     """Accelerated EM until the EM map no longer moves: root mean square change of logits < tol.
 
     A mixed point is kept only if it is no worse than the last: by likelihood where EM maximises
     it (decay 1), else by the size of the next step. From a worse one it goes back, and on by a
     plain EM iteration.
     """
-    history, mixer = History(), Anderson()
+    history, mixer = History(report), Anderson()
     for _ in range(min(3, max_iter)):
         em.iterate()
         history.add(em, np.nan)
     best_size, best_likelihood, best = np.inf, -np.inf, em.parameters
-    for tries in range(4, max_iter + 4):
+    for tries in range(4, max_iter + 1):
         step, feel = em.respond()
         size = float(np.linalg.norm(feel)) / em.total_weight**0.5
         likelihood = em.penalized_log_likelihood

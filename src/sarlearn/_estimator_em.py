@@ -130,9 +130,11 @@ class EstimatorEM:
         return np.nan  # the penalties of arbitrary models are their own business
 
 
-def run_estimators(em: EstimatorEM, stop: str, window: int, tol: float, max_iter: int) -> EMResult:
+def run_estimators(
+    em: EstimatorEM, stop: str, window: int, tol: float, max_iter: int, report=lambda: None
+) -> EMResult:
     """Plain EM until the slope rule is met, or until no prediction moves by ``tol`` (RMS)."""
-    history = History()
+    history = History(report)
     rule = SlopeRule(em.weight[~em.labelled], window, tol)
     rule.update(em.watched)
     for n_iter in range(1, max_iter + 1):

@@ -1,6 +1,7 @@
 """When SAR-EM stops, and what it leaves on record."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,12 +89,15 @@ class History:
 
     NAMES = ("log_likelihood", "penalized_log_likelihood", "slope", "class_prior")
 
-    def __init__(self) -> None:
+    def __init__(self, report: Callable[[], None] = lambda: None):
+        """``report`` is called after each record."""
         self._records: list[tuple[float, ...]] = []
+        self._report = report
 
     def add(self, em, slope: float) -> None:
         record = (em.log_likelihood, em.penalized_log_likelihood, slope, em.class_prior)
         self._records.append(record)
+        self._report()
 
     def __len__(self) -> int:
         return len(self._records)

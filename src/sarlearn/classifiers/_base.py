@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sarlearn._blocks import RowBlocks
-from sarlearn._compat import Interval, StrOptions
+from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
 from sarlearn._validation import check_weights, encode_labels, encode_new_labels
 
 TOLERANCE = {"slope": 1e-4, "fixed_point": 1e-8}
@@ -25,7 +25,7 @@ EM_CONSTRAINTS: dict = {
 }
 
 
-class PUClassifier(ClassifierMixin, BaseEstimator):
+class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """What the learners share: input checks, predictions from ``f``, scikit-learn's tags."""
 
     def __sklearn_tags__(self):

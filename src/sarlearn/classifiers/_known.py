@@ -6,7 +6,14 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn._blocks import RowBlocks
-from sarlearn._compat import HasMethods, StrOptions, fit_context, one_blas_thread
+from sarlearn._compat import (
+    HasMethods,
+    StrOptions,
+    fit_context,
+    one_blas_thread,
+    reporter,
+    with_callbacks,
+)
 from sarlearn._em import LogisticEM, run_to_fixed_point, run_to_slope
 from sarlearn._estimator_em import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._logistic import fit_logistic
@@ -91,6 +98,7 @@ class KnownPropensityClassifier(PUClassifier):
         self.max_iter = max_iter
         self.classifier = classifier
 
+    @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, propensity=None, sample_weight=None):
         """Learn ``f`` from labels and their propensity.
@@ -130,13 +138,13 @@ class KnownPropensityClassifier(PUClassifier):
         return self
 
     def _fit_em(self, X, labelled, weight, e) -> None:
-        tol = self.tol or TOLERANCE[self.stop]
+        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
         em: EstimatorEM | LogisticEM
         if self.classifier is not None:
             side = EstimatorSide(X, self.classifier, "classifier")
             em = EstimatorEM(side, e, labelled, weight, decay=1.0)
             em.start()
-            result = run_estimators(em, self.stop, self.window, tol, self.max_iter)
+            result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
             self.classifier_ = side.fitted
         else:
             propensity = KnownPropensity(e)
@@ -144,9 +152,9 @@ class KnownPropensityClassifier(PUClassifier):
             em.start()
             if self.stop == "slope":
                 rule = ModelSlopeRule(*watch(X, propensity, labelled, weight), self.window, tol)
-                result = run_to_slope(em, rule, self.max_iter)
+                result = run_to_slope(em, rule, self.max_iter, report)
             else:
-                result = run_to_fixed_point(em, tol, self.max_iter)
+                result = run_to_fixed_point(em, tol, self.max_iter, report)
             self.coef_, self.intercept_ = em.theta[None, :-1].copy(), em.theta[-1:].copy()
         store_result(self, em, result, labelled, weight)
 

@@ -7,7 +7,14 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn._blocks import RowBlocks
-from sarlearn._compat import HasMethods, Interval, fit_context, one_blas_thread
+from sarlearn._compat import (
+    HasMethods,
+    Interval,
+    fit_context,
+    one_blas_thread,
+    reporter,
+    with_callbacks,
+)
 from sarlearn._em import LogisticEM, run_to_fixed_point, run_to_slope
 from sarlearn._estimator_em import EstimatorEM, EstimatorSide, LogisticSide, run_estimators
 from sarlearn._propensity import GroupedPropensity, choose_propensity, watch
@@ -19,7 +26,6 @@ from sarlearn.classifiers._base import (
     SARClassifier,
     store_result,
 )
-
 
 # Label frequencies from which the joint maximum likelihood is sought, besides SAR-EM's solution.
 JOINT_STARTS = (0.25, 0.6)
@@ -148,6 +154,7 @@ class SAREMClassifier(SARClassifier):
         self.classifier = classifier
         self.propensity_estimator = propensity_estimator
 
+    @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Learn ``f`` and ``e`` from labels.
@@ -188,18 +195,18 @@ class SAREMClassifier(SARClassifier):
         if isinstance(propensity, GroupedPropensity):
             _warn_unlabelled_strata(propensity)
         em = LogisticEM(RowBlocks(X), labelled, weight, propensity, decay=self.decay, C=self.C)
-        tol = self.tol or TOLERANCE[self.stop]
+        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
         if self.stop == "slope":
             em.start()
             rule = ModelSlopeRule(*watch(X, propensity, labelled, weight), self.window, tol)
-            result = run_to_slope(em, rule, self.max_iter)
+            result = run_to_slope(em, rule, self.max_iter, report)
         else:
             if self.decay == 1:
                 rule = ModelSlopeRule(*watch(X, propensity, labelled, weight), 10, 1e-4)
                 self._start_joint(em, rule)
             else:
                 em.start()
-            result = run_to_fixed_point(em, tol, self.max_iter)
+            result = run_to_fixed_point(em, tol, self.max_iter, report)
         self.coef_, self.intercept_ = em.theta[None, :-1].copy(), em.theta[-1:].copy()
         self.propensity_coef_ = propensity.theta[None, :-1].copy()
         self.propensity_intercept_ = propensity.theta[-1:].copy()
@@ -231,8 +238,8 @@ class SAREMClassifier(SARClassifier):
         f, e = self._sides(X, columns)
         em = EstimatorEM(f, e, labelled, weight, self.decay)
         em.start()
-        tol = self.tol or TOLERANCE[self.stop]
-        result = run_estimators(em, self.stop, self.window, tol, self.max_iter)
+        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
+        result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
         if isinstance(f, LogisticSide):
             self.coef_, self.intercept_ = f.theta[None, :-1], f.theta[-1:]
         else:
