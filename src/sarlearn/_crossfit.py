@@ -24,6 +24,10 @@ from sarlearn.classifiers._sarem import SAREMClassifier
 CS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # The penalty of the first SAR-EM fit.
 START_C = 10.0
+# Times that scores and label model are fitted, the second time under the debiased propensity. Over
+# 38 labellings with label frequency 0.1 it took the error of the class prior from 0.060 to 0.052;
+# at other frequencies, and a third time, it changed nothing.
+ROUNDS = 2
 # A held-out score needs its fit only this close to the optimum, in nats of the whole sample.
 FOLD_TOLERANCE = 1e-2
 # EM iterations of a classifier whose held-out predictions feed the E-step.
@@ -77,24 +81,25 @@ def cross_fit(
     max_iter: int = 500,
     classifier=None,
 ) -> CrossFit:
-    """SAR-EM, held-out scores with its propensity fixed, maximum likelihood of the label model."""
+    """SAR-EM, then by turns held-out scores with the propensity fixed, and the label model."""
     sar_em = SAREMClassifier(decay=decay, C=START_C, propensity_C=propensity_C, max_iter=max_iter)
     sar_em.propensity_features_ = columns
     em, result = sar_em._fit_logistic(X, labelled, weight, columns)
     e = sar_em._propensity(X)
     C, held_out = np.nan, np.empty(0)
-    if classifier is None:
-        logits = held_out_logits(X, labelled, weight, e, folds, Cs, em.theta)
-        held_out = np.array([_log_likelihood(g, e, labelled, weight) for g in logits.T])
-        best = int(np.argmax(held_out))
-        C, scores = float(Cs[best]), logits[:, best]
-    else:
-        scores = held_out_estimator_logits(X, labelled, weight, e, folds, classifier)
     Xe = X[:, columns]
-    Xe = Xe.toarray() if sparse.issparse(Xe) else Xe
-    model = LabelModel(scores, np.asarray(Xe, dtype=float), labelled, weight)
-    labels = model.fit()
-    e = expit(RowBlocks(Xe).matvec(labels.propensity_coef) + labels.propensity_intercept)
+    Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=float)
+    for _ in range(ROUNDS):
+        if classifier is None:
+            logits = held_out_logits(X, labelled, weight, e, folds, Cs, em.theta)
+            held_out = np.array([_log_likelihood(g, e, labelled, weight) for g in logits.T])
+            best = int(np.argmax(held_out))
+            C, scores = float(Cs[best]), logits[:, best]
+        else:
+            scores = held_out_estimator_logits(X, labelled, weight, e, folds, classifier)
+        model = LabelModel(scores, Xe, labelled, weight)
+        labels = model.fit()
+        e = expit(RowBlocks(Xe).matvec(labels.propensity_coef) + labels.propensity_intercept)
     return CrossFit(e, scores, labels, model.profile(labels), em.theta, result, C, held_out)
 
 

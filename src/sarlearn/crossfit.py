@@ -25,7 +25,7 @@ from sarlearn.classifiers._base import SARClassifier, posterior, warn_not_conver
 class CrossFitSARClassifier(SARClassifier):
     r"""Classifier and propensity from biased labels, debiased by cross-fitting.
 
-    Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`, as for :class:`SAREMClassifier`. Four steps:
+    Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`, as for :class:`SAREMClassifier`. Five steps:
 
     1. SAR-EM gives a first propensity.
     2. With that propensity held fixed, ``f`` is fitted without each fold in turn, for every
@@ -38,7 +38,8 @@ class CrossFitSARClassifier(SARClassifier):
            P(s=1|x) = \sigma(a g + b)\,\sigma(\phi \cdot x_e + \phi_0),\qquad a \ge 0,
 
        gives the propensity, and the class prior: the mean of :math:`\sigma(a g + b)`.
-    4. ``f`` is fitted once more on all rows, with that propensity known.
+    4. Steps 2 and 3 once more, with the propensity of step 3.
+    5. ``f`` is fitted on all rows, with that propensity known.
 
     The penalty and the decay that SAR-EM cannot do without distort the scale of ``f``, hence of
     ``e``; held-out scores with a free slope lose both distortions.
@@ -59,11 +60,11 @@ class CrossFitSARClassifier(SARClassifier):
     decay : float in (0, 1], default=0.9
         Of the first step, see :class:`SAREMClassifier`.
     propensity_C : float > 0, default=1.0
-        Inverse penalty of the propensity in the first step; the third has none.
+        Inverse penalty of the propensity in the first step; the label model has none.
     max_iter : int >= 1, default=500
         Of each fit: EM iterations, or passes over the data.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
-        Model of ``f`` in steps 2 and 4 instead of logistic regression, such as gradient boosting;
+        Model of ``f`` in steps 2 and 5 instead of logistic regression, such as gradient boosting;
         its E-steps see held-out predictions only. ``C`` and ``Cs`` are then without effect.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds; used where ``cv`` is a number.
@@ -73,7 +74,8 @@ class CrossFitSARClassifier(SARClassifier):
     classes_ : ndarray of shape (2,)
         The two label values; the second, greater one means labelled.
     class_prior_ : float
-        ``P(y=1)`` by the third step. The mean of ``predict_proba`` is near it, not equal.
+        ``P(y=1)`` by the label model of step 3. The mean of ``predict_proba`` is near it,
+        not equal.
     class_prior_range_ : tuple of float
         Class priors whose profile likelihood is within 1.92 of the best. It says what the labels
         leave open, given the model. It is no confidence interval: on the data sets of the paper it
@@ -111,7 +113,7 @@ class CrossFitSARClassifier(SARClassifier):
     >>> round(model.class_prior_, 2), round(float(y.mean()), 2)
     (0.47, 0.48)
     >>> round(model.identification_width_, 2)
-    0.06
+    0.02
     """
 
     _parameter_constraints: dict = CROSSFIT_CONSTRAINTS | {
@@ -180,7 +182,7 @@ class CrossFitSARClassifier(SARClassifier):
         return self
 
     def _refit(self, X, labelled, weight, found: CrossFit) -> None:
-        """Step 4: ``f`` on all rows, with the propensity known."""
+        """Step 5: ``f`` on all rows, with the propensity known."""
         if self.classifier is not None:
             # Its targets are those of held-out predictions; its own would mirror the labels.
             labels = found.labels

@@ -1,0 +1,445 @@
+"""Cross-fitting: the label model and its profile, the known-propensity solver, the learners."""
+
+import pickle
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import expit
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import (
+    KFold,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    cross_validate,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from conftest import make_pu
+from sarlearn import SAREMClassifier
+from sarlearn._blocks import RowBlocks
+from sarlearn._crossfit import held_out_logits
+from sarlearn._known_fit import KnownPropensityFit
+from sarlearn._label_model import PROFILE_DROP, LabelModel
+from sarlearn.crossfit import CrossFitSARClassifier
+from sarlearn.priors.crossfit import CrossFitPrior
+
+# -- the label model ------------------------------------------------------------------------
+
+
+def scores_and_labels(n=1500, seed=0, n_attributes=2):
+    rng = np.random.default_rng(seed)
+    g = 3 * rng.standard_normal(n)
+    Z = rng.random((n, n_attributes))
+    y = rng.random(n) < expit(1.5 * g - 1)
+    e = expit(Z @ np.resize([2.0, -1.0], n_attributes) - 0.3)
+    return g, Z, y & (rng.random(n) < e), y
+
+
+@pytest.mark.parametrize("where", ["random", "extreme"])
+def test_label_model_derivatives(where):
+    g, Z, s, _ = scores_and_labels()
+    weight = np.random.default_rng(1).random(len(s))
+    model = LabelModel(g, Z, s, weight)
+    theta = np.array([1.0, -0.5, 0.3, -0.7, 0.2]) * (1 if where == "random" else 6)
+    gradient, information = model._derivatives(theta)
+    slope = approx_fprime(theta, model._value, 1e-6)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-3)
+    assert np.linalg.eigvalsh(information).min() > 0
+
+
+def test_label_model_information_is_the_mean_curvature():
+    """Over labels drawn from the model the Hessian of the loss averages to it."""
+    g, Z, _, _ = scores_and_labels(400)
+    theta = np.array([2.0, -0.5, 0.4, -0.3, 0.2])
+    rng = np.random.default_rng(0)
+    model = LabelModel(g, Z, np.zeros(len(g), bool))
+    f, _, e, _, _ = model._parts(theta)
+    total = np.zeros((5, 5))
+    for _ in range(400):
+        model._labelled = rng.random(len(g)) < f * e
+        gradient = model._derivatives(theta)[0]
+        total += np.outer(gradient - model._ridge * theta, gradient - model._ridge * theta)
+    information = model._derivatives(theta)[1] - np.diag(model._ridge)
+    np.testing.assert_allclose(total / 400, information, atol=0.15 * information.max())
+
+
+def plain_loss(theta, g, Z, s):
+    f, e = expit(theta[0] * g + theta[1]), expit(Z @ theta[2:-1] + theta[-1])
+    return -np.log(np.where(s, f * e, 1 - f * e)).sum()
+
+
+def test_label_model_finds_what_a_generic_optimiser_finds():
+    g, Z, s, y = scores_and_labels(4000)
+    fit = LabelModel(g, Z, s).fit()
+    start = [1.0, 0.0, 0.0, 0.0, 0.0]
+    other = minimize(plain_loss, start, (g, Z, s), method="BFGS", options={"gtol": 1e-6})
+    found = [fit.slope, fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
+    np.testing.assert_allclose(found, other.x, atol=0.02)  # its ridge is 0.01
+    assert fit.log_likelihood == pytest.approx(-other.fun, abs=0.02)
+    assert fit.class_prior == pytest.approx(expit(fit.slope * g + fit.intercept).mean())
+    assert fit.class_prior == pytest.approx(y.mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("n_attributes", [0, 2])
+def test_profile_ends_where_the_constrained_likelihood_has_dropped(n_attributes):
+    g, Z, s, _ = scores_and_labels(1000, n_attributes=n_attributes)
+    model = LabelModel(g, Z, s)
+    fit = model.fit()
+    profile = model.profile(fit)
+    assert profile.low < fit.class_prior < profile.high
+    assert profile.width == profile.high - profile.low
+    for end in (profile.low, profile.high):
+        held = {"type": "eq", "fun": lambda t, end=end: expit(t[0] * g + t[1]).mean() - end}
+        start = [fit.slope, fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
+        best = minimize(
+            plain_loss, start, (g, Z, s), method="SLSQP", constraints=held, options={"ftol": 1e-10}
+        )
+        assert best.fun + fit.log_likelihood == pytest.approx(PROFILE_DROP, rel=0.12)
+    assert (np.diff(profile.class_prior) > 0).all()
+    assert profile.log_likelihood.max() == fit.log_likelihood
+
+
+def test_range_reaches_the_label_share_where_all_positives_may_be_labelled():
+    rng = np.random.default_rng(0)
+    g = rng.standard_normal(300)
+    s = rng.random(300) < expit(g)
+    model = LabelModel(g, np.empty((300, 0)), s)
+    profile = model.profile(model.fit())
+    assert profile.low == pytest.approx(s.mean())
+    assert s.mean() < profile.high < 1
+
+
+def test_slope_stops_at_zero_for_scores_that_point_the_wrong_way():
+    g, _, s, _ = scores_and_labels(500)
+    fit = LabelModel(-g, np.empty((500, 0)), s).fit()
+    assert fit.slope == 0
+    assert s.mean() < fit.class_prior < 1
+
+
+def test_label_model_weights_are_repetitions():
+    g, Z, s, _ = scores_and_labels(300)
+    times = np.random.default_rng(0).integers(1, 4, 300)
+    weighted = LabelModel(g, Z, s, times.astype(float))
+    repeated = LabelModel(*(np.repeat(part, times, axis=0) for part in (g, Z, s)))
+    one, two = weighted.fit(), repeated.fit()
+    assert one.class_prior == pytest.approx(two.class_prior, rel=1e-6)
+    np.testing.assert_allclose(one.propensity_coef, two.propensity_coef, rtol=1e-4)
+    ends = [(m.profile(f).low, m.profile(f).high) for m, f in [(weighted, one), (repeated, two)]]
+    np.testing.assert_allclose(*ends, rtol=1e-4)
+
+
+def test_large_label_model_starts_on_a_part_and_ends_on_all_rows():
+    g, Z, s, y = scores_and_labels(50_000)
+    model = LabelModel(g, Z, s)
+    assert len(model._part()._g) == 25_000
+    fit = model.fit()
+    assert np.abs(model._derivatives(fit.theta)[0]).max() < 0.1
+    assert fit.class_prior == pytest.approx(y.mean(), abs=0.01)
+
+
+# -- the solver with a known propensity -----------------------------------------------------
+
+
+def known_loss(theta, X, s, e, C):
+    f = expit(X @ theta[:-1] + theta[-1])
+    return -np.log(np.where(s, f, 1 - f * e)).sum() + theta[:-1] @ theta[:-1] / (2 * C)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+def test_known_propensity_fit_is_the_optimum(C):
+    data = make_pu(800)
+    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
+    fit = problem.solve(C, np.zeros(7), tol=1e-12)
+    best = minimize(known_loss, np.zeros(7), (data.X, data.s, data.e, C), options={"gtol": 1e-7})
+    assert fit.converged
+    np.testing.assert_allclose(fit.theta, best.x, atol=1e-4)
+
+
+def test_known_propensity_fit_gradient():
+    data = make_pu(200)
+    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
+    theta, ridge = np.linspace(-2, 2, 7), np.append(np.full(6, 0.1), 0.0)
+    value, gradient = problem._pass(theta, ridge, False)
+    assert value == pytest.approx(known_loss(theta, data.X, data.s, data.e, 10.0))
+    slope = approx_fprime(theta, known_loss, 1e-6, data.X, data.s, data.e, 10.0)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-3)
+
+
+def test_known_propensity_fit_does_not_depend_on_how_rows_are_kept(monkeypatch):
+    data = make_pu(500)
+    times = np.random.default_rng(0).integers(1, 3, 500)
+
+    def solve(X, s, e, weight=None, block_rows=None):
+        problem = KnownPropensityFit(RowBlocks(X, block_rows=block_rows), s, weight, e)
+        return problem.solve(1.0, np.zeros(7), tol=1e-13).theta
+
+    plain = solve(data.X, data.s, data.e)
+    np.testing.assert_allclose(solve(data.X, data.s, data.e, block_rows=37), plain, atol=1e-6)
+    np.testing.assert_allclose(solve(sparse.csr_array(data.X), data.s, data.e), plain, atol=1e-6)
+    repeated = solve(*(np.repeat(part, times, axis=0) for part in (data.X, data.s, data.e)))
+    weighted = solve(data.X, data.s, data.e, times.astype(float))
+    np.testing.assert_allclose(weighted, repeated, atol=1e-6)
+    monkeypatch.setattr("sarlearn._known_fit.DENSE_COLUMNS", 2)  # the way of very many columns
+    np.testing.assert_allclose(solve(data.X, data.s, data.e), plain, atol=1e-6)
+    weighted_wide = solve(data.X, data.s, data.e, times.astype(float))
+    np.testing.assert_allclose(weighted_wide, weighted, atol=1e-6)
+
+
+def test_known_propensity_fit_says_when_it_was_stopped():
+    data = make_pu(300)
+    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
+    assert not problem.solve(1.0, np.zeros(7), tol=1e-12, max_iter=2).converged
+
+
+def test_held_out_scores_have_not_seen_the_row():
+    data = make_pu(400)
+    folds = list(StratifiedKFold(4, shuffle=True, random_state=0).split(data.X, data.s))
+    Cs = [10.0, 0.5]  # in any order
+    scores = held_out_logits(data.X, data.s, None, data.e, folds, Cs, np.zeros(7))
+    for train, test in folds:
+        problem = KnownPropensityFit(RowBlocks(data.X[train]), data.s[train], None, data.e[train])
+        for column, C in enumerate(Cs):
+            theta = problem.solve(C, np.zeros(7), tol=1e-12).theta
+            alone = data.X[test] @ theta[:-1] + theta[-1]
+            # Fits stop within 0.01 nats of their optimum.
+            assert np.sqrt(np.mean((scores[test, column] - alone) ** 2)) < 0.15
+
+
+# -- the learners ---------------------------------------------------------------------------
+
+STOCK = [
+    CrossFitSARClassifier(),
+    CrossFitSARClassifier(C=10.0, cv=3),
+    CrossFitSARClassifier(classifier=GaussianNB(), cv=2),
+    CrossFitPrior(),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Only .* labelled rows", "ignore:The labels do not pin")
+@pytest.mark.filterwarnings("ignore:cv=. folds are more", "ignore:.*at the boundary of its range")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(STOCK)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def biased():
+    """Labels that depend on two columns, in a setting where SAR-EM's penalty hurts."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((4000, 30))
+    X[:, :2] = X[:, :2] > 0
+    y = rng.random(4000) < expit(X[:, 2:8] @ np.full(6, 1.5) - 0.5)
+    e = 0.15 + 0.35 * X[:, 0] + 0.2 * X[:, 1]
+    return X, y, e, y & (rng.random(4000) < e)
+
+
+@pytest.fixture(scope="module")
+def fitted(biased):
+    X, _, _, s = biased
+    return CrossFitSARClassifier([0, 1], random_state=0).fit(X, s)
+
+
+def test_it_recovers_prior_and_propensity_better_than_sar_em(biased, fitted):
+    X, y, e, s = biased
+    plain = SAREMClassifier([0, 1]).fit(X, s)
+    assert abs(fitted.class_prior_ - y.mean()) < 0.02
+    assert abs(fitted.class_prior_ - y.mean()) < abs(plain.class_prior_ - y.mean())
+    error = np.abs(fitted.predict_propensity(X) - e).mean()
+    assert error < 0.03
+    assert error < np.abs(plain.predict_propensity(X) - e).mean()
+    assert np.mean(fitted.predict(X) == y) > 0.85
+
+
+def test_fitted_attributes(biased, fitted):
+    X, _, _, s = biased
+    low, high = fitted.class_prior_range_
+    assert low < fitted.class_prior_ < high
+    assert fitted.identification_width_ == high - low < 0.2
+    assert fitted.label_frequency_ == pytest.approx(s.mean() / fitted.class_prior_)
+    assert fitted.Cs[int(np.argmax(fitted.held_out_log_likelihood_))] == fitted.C_
+    assert fitted.slope_ > 0
+    assert fitted.propensity_coef_.shape == (1, 2)
+    assert fitted.coef_.shape == (1, 30)
+    assert len(fitted.history_["class_prior"]) == fitted.n_iter_
+    assert fitted.predict_posterior(X, s)[s].min() == 1
+
+
+def test_a_number_for_C_changes_the_last_step_only(biased, fitted):
+    X, _, _, s = biased
+    bold = clone(fitted).set_params(C=30.0).fit(X, s)
+    assert bold.C_ == 30.0
+    assert bold.class_prior_ == fitted.class_prior_
+    np.testing.assert_array_equal(bold.propensity_coef_, fitted.propensity_coef_)
+    assert np.linalg.norm(bold.coef_) > np.linalg.norm(fitted.coef_)
+
+
+def test_names_sparse_and_pickles_agree(biased, fitted):
+    X, _, _, s = biased
+    names = [f"column {i}" for i in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    named = CrossFitSARClassifier(names[:2], random_state=0).fit(frame, s)
+    np.testing.assert_allclose(named.predict_proba(frame), fitted.predict_proba(X))
+    thin = sparse.csr_array(X)
+    again = clone(fitted).fit(thin, s)
+    np.testing.assert_allclose(again.predict_propensity(thin), fitted.predict_propensity(X))
+    np.testing.assert_allclose(again.predict_proba(thin), fitted.predict_proba(X), atol=1e-4)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.filterwarnings("ignore:The labels do not pin")
+def test_rows_of_weight_zero_are_absent_whatever_the_folds(biased):
+    X, _, _, s = (part[:600] for part in biased)
+    weight = np.ones(600)
+    weight[::7] = 0
+    kept = weight > 0
+    numbers = np.arange(600)
+    given = [(numbers % 3 != k, numbers[numbers % 3 == k]) for k in range(3)]  # a mask, numbers
+    model = CrossFitSARClassifier([0], cv=given).fit(X, s, sample_weight=weight)
+    left = numbers[kept]
+    folds = [(np.flatnonzero(left % 3 != k), np.flatnonzero(left % 3 == k)) for k in range(3)]
+    without = CrossFitSARClassifier([0], cv=folds).fit(X[kept], s[kept])
+    assert model.class_prior_ == pytest.approx(without.class_prior_, rel=1e-9)
+    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-6)
+    shuffled = CrossFitSARClassifier([0], cv=3, random_state=0)
+    one = shuffled.fit(X, s, sample_weight=weight).class_prior_
+    assert one == pytest.approx(shuffled.fit(X[kept], s[kept]).class_prior_, rel=1e-9)
+
+
+def test_repeated_folds_average_scores(biased):
+    X, y, _, s = (part[:1500] for part in biased)
+    cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    model = CrossFitSARClassifier([0, 1], cv=cv).fit(X, s)
+    assert abs(model.class_prior_ - y.mean()) < 0.05
+
+
+@pytest.mark.filterwarnings("ignore:The labels do not pin")
+def test_weights_are_routed(biased):
+    X, _, _, s = (part[:800] for part in biased)
+    weight = np.random.default_rng(0).random(800)
+    with config_context(enable_metadata_routing=True):
+        model = CrossFitSARClassifier(random_state=0, Cs=[1.0]).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=False)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        scaled = make_pipeline(scaler, model).fit(X, s, sample_weight=weight)
+        results = cross_validate(model, X, s, params={"sample_weight": weight}, cv=2)
+    direct = clone(model).fit(StandardScaler().fit_transform(X), s, sample_weight=weight)
+    assert scaled[-1].class_prior_ == pytest.approx(direct.class_prior_)
+    assert scaled[-1].class_prior_ != pytest.approx(
+        clone(model).fit(StandardScaler().fit_transform(X), s).class_prior_, rel=1e-6
+    )
+    assert np.isfinite(results["test_score"]).all()
+
+
+def test_boosting_is_held_out_in_every_step():
+    """Rings: no linear model sees the class. Boosting that graded its own training rows would
+    find no hidden positive."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 3))
+    X[:, 2] = X[:, 2] > 0
+    y = rng.random(3000) < expit(4 * (X[:, 0] ** 2 + X[:, 1] ** 2 - 2))
+    e = np.where(X[:, 2] == 1, 0.8, 0.4)
+    s = y & (rng.random(3000) < e)
+    boosting = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
+    model = CrossFitSARClassifier([2], classifier=boosting, cv=3, random_state=0).fit(X, s)
+    assert abs(model.class_prior_ - y.mean()) < 0.03
+    assert np.abs(model.predict_propensity(X) - e).mean() < 0.06
+    assert np.mean(model.predict(X) == y) > 0.88
+    assert model.classifier_.classes_.tolist() == [0, 1]
+    assert not hasattr(model, "C_")
+    assert not hasattr(model, "coef_")
+
+
+def test_it_warns_where_labels_leave_the_prior_open():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000, 3))
+    s = rng.random(1000) < 0.5 * expit(X[:, 0])  # no row is surely positive
+    with pytest.warns(UserWarning, match="The labels do not pin the class prior down"):
+        model = CrossFitSARClassifier(random_state=0).fit(X, s)
+    assert model.identification_width_ > 0.2
+    with pytest.warns(UserWarning, match="Label more rows"):
+        CrossFitPrior(random_state=0).fit(X, s)
+
+
+def test_it_warns_where_fits_were_cut_short(biased):
+    X, _, _, s = (part[:500] for part in biased)
+    with pytest.warns(UserWarning, match="No convergence in 3 iterations"):
+        CrossFitSARClassifier(max_iter=3, random_state=0, Cs=[1.0]).fit(X, s)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": -1}, "'C' parameter"),
+        ({"C": "best"}, "'C' parameter"),
+        ({"Cs": []}, "Cs must be a sequence of positive numbers"),
+        ({"Cs": [1.0, 0.0]}, "Cs must be a sequence of positive numbers"),
+        ({"decay": 0}, "'decay' parameter"),
+        ({"propensity_features": [99]}, "column index 99 is out of range"),
+        ({"cv": [(np.arange(100), np.arange(100, 200))]}, "400 rows in no test fold"),
+        ({"classifier": StandardScaler()}, "no predict_proba"),
+    ],
+)
+def test_bad_parameters_are_named(biased, parameters, message):
+    X, _, _, s = (part[:500] for part in biased)
+    with pytest.raises(ValueError, match=message):
+        CrossFitSARClassifier(**parameters).fit(X, s)
+
+
+def test_folds_need_rows_of_both_kinds():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    s = np.arange(60) < 30
+    with pytest.raises(ValueError, match="holds only unlabelled rows"):
+        CrossFitSARClassifier(cv=KFold(2)).fit(X, s)
+    s = np.arange(60) == 0
+    with (
+        pytest.warns(UserWarning, match="Only 1 labelled"),
+        pytest.raises(ValueError, match="at least two labelled"),
+    ):
+        CrossFitSARClassifier().fit(X, s)
+
+
+@pytest.mark.filterwarnings("ignore:Only 3 labelled rows", "ignore:The labels do not pin")
+def test_fewer_labels_than_folds():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    with pytest.warns(UserWarning, match="3 folds are used"):
+        CrossFitSARClassifier(random_state=0).fit(X, np.arange(60) < 3)
+
+
+def test_the_prior_is_the_classifiers(biased, fitted):
+    X, _, _, s = biased
+    prior = CrossFitPrior([0, 1], random_state=0).fit(X, s)
+    assert prior.class_prior_ == pytest.approx(fitted.class_prior_)
+    assert prior.class_prior_range_ == pytest.approx(fitted.class_prior_range_)
+    assert prior.slope_ == fitted.slope_
+    share = s.mean()
+    assert prior.class_prior_ == pytest.approx(share + (1 - share) * prior.unlabeled_prior_)
+    assert prior.curve_.marker == (pytest.approx(fitted.class_prior_), 0.0)
+    assert prior.curve_.y.max() == 0
+    two_samples = CrossFitPrior([0, 1], single_sample=False, random_state=0).fit(X, s)
+    assert two_samples.class_prior_ == pytest.approx(prior.unlabeled_prior_)
+
+
+def test_the_whole_costs_at_most_fifteen_fast_fits(biased):
+    X, _, _, s = biased
+
+    def seconds(model):
+        times = []
+        for _ in range(2):
+            began = time.process_time()
+            model.fit(X, s)
+            times.append(time.process_time() - began)
+        return min(times)
+
+    em = seconds(SAREMClassifier([0, 1], C=10.0))
+    assert seconds(CrossFitSARClassifier([0, 1], random_state=0)) < 15 * em
