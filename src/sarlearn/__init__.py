@@ -9,16 +9,20 @@ if TYPE_CHECKING:
         MultiSCARClassifier,
         SAREMClassifier,
     )
+    from sarlearn.crossfit import CrossFitSARClassifier
     from sarlearn.reporting import report
     from sarlearn.saving import load, save
+    from sarlearn.scar import SCARClassifier
     from sarlearn.tables import make_table_classifier
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CrossFitSARClassifier",
     "KnownPropensityClassifier",
     "MultiSCARClassifier",
     "SAREMClassifier",
+    "SCARClassifier",
     "load",
     "make_table_classifier",
     "report",
@@ -28,9 +32,11 @@ __all__ = [
 # Where each public name lives. They are imported when first asked for: scikit-learn takes a
 # second to import, and `sarlearn --help` should not wait for it.
 _HOMES = {
+    "CrossFitSARClassifier": "crossfit",
     "KnownPropensityClassifier": "classifiers",
     "MultiSCARClassifier": "classifiers",
     "SAREMClassifier": "classifiers",
+    "SCARClassifier": "scar",
     "load": "saving",
     "make_table_classifier": "tables",
     "report": "reporting",

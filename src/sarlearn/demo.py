@@ -121,21 +121,24 @@ def _one_labelling(X, y, seed: int) -> list[list[float]]:
 def _show(console, rows, n_labellings: int, label_rate: float) -> None:
     from rich.table import Table
 
-    table = Table(title="Is a handwritten digit even?", title_justify="left")
-    table.add_column("method")
-    for name in ("prob. F1", "F1", "ROC AUC", "class prior", "true", "propensity error"):
+    console.print(
+        f"Half of 1,797 digits are even; {label_rate:.0%} of all rows carry a label, the more ink\n"
+        "the likelier. Learners see pixels, ink and labels. Scores are on held-out rows\n"
+        f"with their true class, mean of {n_labellings} labellings.\n",
+        highlight=False,
+    )
+    table = Table(title="Is a handwritten digit even?", title_justify="left", title_style="bold")
+    table.add_column("learner")
+    for name in ("prob. F1", "F1", "ROC AUC", "prior", "true", "e error"):
         table.add_column(name, justify="right")
     for row in rows:
         cells = ["-" if np.isnan(row[name]) else f"{row[name]:.3f}" for name in COLUMNS]
-        style = "bold" if row["method"] == "SAR" else None
-        table.add_row(row["method"], *cells, style=style)
-    console.print(
-        f"Half of 1,797 digits are even, and only {label_rate:.0%} of all rows carry a label:\n"
-        "the more ink, the likelier. Learners see pixels, ink and labels; scores are on held-out\n"
-        f"rows with their true class, mean of {n_labellings} labellings.\n"
-    )
+        table.add_row(row["method"], *cells, style="bold" if row["method"] == "SAR" else None)
     console.print(table)
     console.print(
-        "SCAR takes the labelled digits for typical ones. SAR learns that labels follow ink, and\n"
-        "comes close to a learner that is told every class."
+        "prior: estimated share of even digits, then the true one. e error: mean absolute\n"
+        "error of the chance of a label, on even digits.\n"
+        "SCAR takes the labelled digits for typical ones. SAR learns that labels follow\n"
+        "ink, and comes close to a learner that is told every class.",
+        highlight=False,
     )
