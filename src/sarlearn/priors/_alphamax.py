@@ -10,12 +10,8 @@ LINEAR_GRID = np.arange(1, 100) / 100
 LOW_END = np.geomspace(1e-3, 0.1, 100)
 
 
-def prior_grid(upper_end: bool) -> np.ndarray:
-    """Steps of 0.01, with log-spaced points towards zero and, if asked, towards one.
-
-    Near one the likelihood plunges; always there, those points hid an elbow at 0.35 from a
-    labelled set of 15 rows.
-    """
+def prior_grid(upper_end: bool = False) -> np.ndarray:
+    """Steps of 0.01, with log-spaced points towards zero and, if asked, towards one."""
     ends = [LINEAR_GRID, LOW_END] + ([1 - LOW_END] if upper_end else [])
     return np.unique(np.round(np.concatenate(ends), 12))
 
@@ -30,7 +26,8 @@ def histogram_shares(mixture: np.ndarray, component: np.ndarray):
     spread = (
         3.5 * np.std(component, ddof=1 if len(component) > 1 else 0) * len(component) ** (-1 / 3)
     )
-    width = _round_width(max(spread, (high - low) / 1e5))
+    # At most 100,000 bins; all scores alike are one.
+    width = _round_width(max(spread, (high - low) / 1e5) or 1.0)
     both = np.floor((np.concatenate([mixture, component]) - low) / width).astype(np.int64)
     _, place = np.unique(both, return_inverse=True)
     n_bins = place.max() + 1

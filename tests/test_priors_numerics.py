@@ -1,0 +1,279 @@
+"""The closed forms and solvers inside the class-prior estimators, against general ones."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.stats import gaussian_kde
+
+from sarlearn.priors import _alphamax
+from sarlearn.priors._kernels import scale_columns, squared_distances, stratified_subsample
+from sarlearn.priors._simplex_qp import pivoted_cholesky, project_to_hull
+from sarlearn.priors.dedpul import (
+    _density,
+    _mean_negative,
+    density_ratio,
+    rolling_median,
+    spread_ties,
+)
+from sarlearn.priors.kernel_mean import KernelMean, _chance_distance, _Embedding
+from sarlearn.priors.penalized_l1 import exact_minimizer
+from sarlearn.priors.tice import bin_columns
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_exact_minimizer_of_penalized_l1_beats_a_dense_grid(seed):
+    rng = np.random.default_rng(seed)
+    m, u = rng.random(20) * rng.integers(0, 2, 20), rng.random(20)
+    penalty = 10.0 ** rng.uniform(-4, 1)
+
+    def value(theta):
+        return np.sum(np.maximum(0, np.multiply.outer(theta, m) - u) ** 2, -1) / penalty - theta
+
+    found = exact_minimizer(m, u, penalty)
+    assert value(found) <= value(np.linspace(0, 3 * max(found, 1), 20_001)).min() + 1e-9
+
+
+def test_exact_minimizer_without_a_basis_near_the_labelled_rows_is_one():
+    assert exact_minimizer(np.zeros(3), np.ones(3), 1e-3) == 1.0
+
+
+def gaussian_kernel(n_rows, seed, width=1.0):
+    X = np.random.default_rng(seed).standard_normal((n_rows, 2))
+    return np.exp(-squared_distances(X, X) / (2 * width**2))
+
+
+def test_pivoted_cholesky_is_exact_at_full_rank_and_near_below():
+    K = gaussian_kernel(80, 0)
+    full = pivoted_cholesky(lambda i: K[i], 80, 80, tol=1e-12)
+    np.testing.assert_allclose(full @ full.T, K, atol=1e-9)
+    part = pivoted_cholesky(lambda i: K[i], 80, 80, tol=1e-3)
+    assert part.shape[1] < full.shape[1]
+    residual = np.diag(K - part @ part.T)
+    assert residual.min() > -1e-12
+    assert residual.max() <= 1e-3
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("stretch", [1.05, 1.5, 4.0])
+def test_projection_to_the_hull_is_that_of_a_general_solver(seed, stretch):
+    K = gaussian_kernel(30, seed)
+    Z = pivoted_cholesky(lambda i: K[i], 30, 30, tol=1e-12)
+    u = np.where(np.arange(30) < 10, (1 - stretch) / 10, stretch / 20)
+    found = project_to_hull(Z, u, lambda p: p.gap < 1e-12)
+    general = minimize(
+        lambda w: (u - w) @ K @ (u - w) / 2,
+        np.full(30, 1 / 30),
+        jac=lambda w: K @ (w - u),
+        bounds=[(0, 1)] * 30,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(30)},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    assert found.weights.min() >= 0
+    assert found.weights.sum() == pytest.approx(1)
+    assert found.squared_distance / 2 <= general.fun + 1e-9
+    assert found.squared_distance / 2 - found.gap <= general.fun + 1e-9  # the gap is a bound
+
+
+def test_slopes_of_the_distance_are_its_differences_and_decided_rightly():
+    """The envelope theorem, and that stopping early never changes the side of the threshold."""
+    rng = np.random.default_rng(0)
+    s = np.arange(120) < 40
+    y = s | (rng.random(120) < 0.4)
+    X = rng.standard_normal((120, 2)) + 3 * y[:, None]
+    embedding = _Embedding(X, s, 120)
+
+    def tight(lambda_):
+        return embedding._project(lambda_, lambda p: p.gap < 1e-13)
+
+    for lambda_ in (1.4, 2.0, 3.0):
+        p, step = tight(lambda_), 1e-4
+        slope = p.difference @ embedding.direction / np.sqrt(p.squared_distance)
+        around = [np.sqrt(tight(lambda_ + h).squared_distance) for h in (-step, step)]
+        assert slope == pytest.approx((around[1] - around[0]) / (2 * step), rel=1e-3)
+        for side in (-1e-3, 1e-3):
+            assert embedding.slope_exceeds(lambda_, slope + side) == (side < 0)
+
+
+def test_chance_distance_is_exceeded_as_often_as_it_says():
+    exceeded = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((80, 3))
+        K = np.exp(-squared_distances(X, X) / 6)
+        delta = np.where(np.arange(80) < 30, -1 / 30, 1 / 50)
+        exceeded.append(delta @ K @ delta > _chance_distance(K, 50, 30))
+    assert np.mean(exceeded) <= 0.03
+
+
+def test_kernel_mean_sees_shares_above_the_authors_limit():
+    rng = np.random.default_rng(0)
+    s = np.arange(900) < 300
+    y = s | (np.arange(900) < 300 + 558)  # 0.93 of the unlabelled
+    X = 0.05 * rng.standard_normal((900, 2)) + np.where(y, 5, -5)[:, None]
+    found = KernelMean("KM2").fit(X, s)
+    assert found.unlabeled_prior_ == pytest.approx(0.93, abs=0.03)
+    assert not found.clipped_
+    with pytest.warns(UserWarning, match="boundary"):
+        capped = KernelMean("KM2", max_prior=0.88).fit(X, s)
+    assert capped.clipped_
+    assert capped.unlabeled_prior_ <= 0.88
+
+
+def random_histograms(seed):
+    rng = np.random.default_rng(seed)
+    w, p = rng.dirichlet(np.ones(6)), rng.dirichlet(np.full(6, 0.7))
+    p[rng.integers(6)] = 0.0
+    return w, p / p.sum(), rng.uniform(0.05, 0.9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_alphamax_likelihood_is_the_maximum_of_a_general_solver(seed):
+    w, p, a = random_histograms(seed)
+
+    def negative(z):
+        return -np.sum(p * np.log(np.maximum(z, 1e-14) / a)) - np.sum(
+            w * np.log(np.maximum(w - z + a * p, 1e-14))
+        )
+
+    general = minimize(
+        negative,
+        a * w,
+        bounds=[(1e-12, high) for high in w],
+        constraints={"type": "eq", "fun": lambda z: z.sum() - a},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 2000},
+    )
+    found = _alphamax.log_likelihood(w, p, 1.0, np.array([a]))[0]
+    assert found >= -general.fun - 1e-6
+    z = _alphamax._mixture_part(w, p, np.array([a]))[0]
+    assert z.sum() == pytest.approx(a, abs=1e-9)
+    assert np.all((z >= 0) & (z <= w))
+    assert found == pytest.approx(-negative(z), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_supporting_slopes_are_those_of_a_general_solver(seed):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.random(40))
+    f = np.maximum(0, x - 0.4) ** 2 + 0.02 * rng.random(40)
+    f = (f - f.min()) / np.ptp(f)
+    rows = np.arange(10) + rng.integers(0, 30, 3)[:, None]
+    least = (f[-1] - f[0]) / (x[-1] - x[0]) / 100
+    found = _alphamax._supporting_slope(x, f, rows, least)
+    for slope, window in zip(found, rows, strict=True):
+        general = minimize(
+            lambda v, window=window: np.sum((v[0] * x[window] + v[1] - f[window]) ** 2),
+            [least, -1.0],
+            constraints=[
+                {"type": "ineq", "fun": lambda v: f - v[0] * x - v[1]},
+                {"type": "ineq", "fun": lambda v: v[0] - least},
+            ],
+            method="SLSQP",
+            options={"ftol": 1e-15, "maxiter": 1000},
+        )
+        assert slope == pytest.approx(general.x[0], abs=1e-4)
+
+
+def test_elbow_of_a_bent_line_is_its_bend():
+    priors = _alphamax.LINEAR_GRID
+    likelihood = -np.maximum(0, priors - 0.43)
+    assert priors[_alphamax.find_elbow(priors, likelihood)] == pytest.approx(0.43, abs=0.011)
+
+
+def test_flat_likelihood_has_its_elbow_at_the_end():
+    priors = _alphamax.LINEAR_GRID
+    assert _alphamax.find_elbow(priors, np.zeros(99)) == 98
+
+
+@pytest.mark.parametrize(
+    ("width", "nice"), [(0.013, 0.01), (0.17, 0.2), (2.6, 3.0), (0.41, 0.5), (8.0, 10.0)]
+)
+def test_bin_widths_are_round_numbers(width, nice):
+    assert _alphamax._round_width(width) == pytest.approx(nice)
+
+
+def test_unseen_share_is_a_cap_only_where_much_mass_is_unseen():
+    w = np.array([0.9, 0.1, 0.0, 0.0])
+    apart, near = np.array([0.0, 0.1, 0.5, 0.4]), np.array([0.1, 0.8, 0.1, 0.0])
+    cap = _alphamax.largest_unseen_share(w, apart, 1000)
+    assert np.sum(apart * np.exp(-cap * 1000 * apart)) == pytest.approx(0.45)
+    assert cap < 0.01
+    assert _alphamax.largest_unseen_share(w, near, 1000) == 1.0
+    assert _alphamax.largest_unseen_share(w, apart, 1) == 1.0
+
+
+def test_binned_density_is_the_kernel_density():
+    rng = np.random.default_rng(0)
+    sample = np.concatenate([rng.standard_normal(300), 4 + 0.2 * rng.standard_normal(100)])
+    at = np.sort(rng.uniform(-4, 6, 200))
+    exact = gaussian_kde(sample, bw_method=0.05)(at)
+    np.testing.assert_allclose(_density(sample, 0.05, at), exact, atol=2e-3 * exact.max())
+
+
+def test_rolling_median_shrinks_at_the_ends():
+    values = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 9.0, 7.0])
+    expected = [5.0, 4.0, 3.0, 3.0, 4.0, 7.0, 7.0]
+    np.testing.assert_array_equal(rolling_median(values, 2), expected)
+    np.testing.assert_array_equal(rolling_median(values[:2], 5), values[:2])
+
+
+def test_tied_scores_are_spread_and_distinct_ones_left():
+    positive, mixture = np.array([0.0, 1.0, 1.0, 1.0]), np.repeat([0.0, 1.0], 50)
+    spread_p, spread_m = spread_ties(positive, mixture)
+    assert len(np.unique(spread_m)) == 100
+    np.testing.assert_allclose(spread_m[:50].mean(), 0.0, atol=1e-12)
+    assert np.all(np.abs(spread_p[1:] - 1) <= 0.5)
+    alone = np.random.default_rng(0).random(20)
+    assert spread_ties(alone[:5], alone[5:])[1] is not None
+    np.testing.assert_array_equal(spread_ties(alone[:5], alone[5:])[0], alone[:5])
+
+
+def test_density_ratio_of_few_distinct_scores_is_the_ratio_of_shares():
+    """A forest of five trees: at an atom the ratio is p_P/p_U, not that of the kernel widths."""
+    scores = np.repeat([0.2, 0.8, 0.2, 0.8], [20, 180, 800, 200])
+    s = np.repeat([True, True, False, False], [20, 180, 800, 200])
+    ratio = density_ratio(scores, s)
+    assert np.all(np.diff(ratio) <= 0)
+    assert np.median(ratio[:200]) == pytest.approx(0.9 / 0.2, rel=0.1)
+    assert np.median(ratio[200:]) == pytest.approx(0.1 / 0.8, rel=0.2)
+
+
+def test_mean_of_negatives_by_prefix_sums_is_the_direct_mean():
+    rng = np.random.default_rng(0)
+    ratio = np.sort(rng.exponential(size=200))[::-1]
+    nu = np.linspace(0, 1, 11)
+    direct = [np.mean(np.maximum(0, 1 - ratio * (1 - v))) for v in nu]
+    np.testing.assert_allclose(_mean_negative(ratio, nu), direct, atol=1e-12)
+
+
+def test_bins_of_columns():
+    X = np.array([[0.0, 5.0, -1.0], [1.0, 5.0, 1000.0], [2.0, 5.0, 1.0], [4.0, 5.0, 0.0]])
+    equal = bin_columns(X, "equal")
+    np.testing.assert_array_equal(equal[:, 0], [0, 1, 2, 3])
+    np.testing.assert_array_equal(equal[:, 1], 0)
+    np.testing.assert_array_equal(equal[:, 2], [0, 3, 0, 0])  # one outlier fills one bin
+    np.testing.assert_array_equal(bin_columns(X, "quantile")[:, 2], [0, 3, 2, 1])
+    np.testing.assert_array_equal(bin_columns(sp.csr_array(X), "equal"), equal)
+
+
+@pytest.mark.parametrize("scaling", ["minmax", "standard", "none"])
+def test_sparse_rows_have_the_distances_of_dense_ones(scaling):
+    X = np.random.default_rng(0).standard_normal((30, 4)) * [1, 10, 0, 1e3]
+    X[X < 0.5] = 0
+    X[:, 2] = 3.0
+    dense, thin = scale_columns(X, scaling), scale_columns(sp.csr_array(X), scaling)
+    np.testing.assert_allclose(
+        squared_distances(dense, dense), squared_distances(thin, thin), atol=1e-8 * X.max() ** 2
+    )
+
+
+def test_subsample_keeps_the_labelled_share():
+    s = np.arange(1000) < 100
+    rows = stratified_subsample(s, 200, np.random.RandomState(0))
+    assert len(np.unique(rows)) == 200
+    assert s[rows].sum() == 20
+    np.testing.assert_array_equal(stratified_subsample(s, 1000, None), np.arange(1000))
+    rare = np.arange(1000) < 1
+    assert rare[stratified_subsample(rare, 50, np.random.RandomState(0))].sum() == 1

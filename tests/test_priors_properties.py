@@ -1,0 +1,195 @@
+"""What must hold for class-prior estimates whatever the data."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold
+
+from sarlearn.priors import (
+    DEDPUL,
+    AlphaMax,
+    AlphaMaxN,
+    BestBinEstimator,
+    ElkanNoto,
+    KernelMean,
+    PearsonDivergence,
+    PenalizedL1,
+    SAREMPrior,
+    TIcE,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Only .* labelled rows",
+    "ignore:.*at the boundary of its range",
+    "ignore:The (class prior|label frequency) was estimated",
+)
+FEW = settings(
+    max_examples=4,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+ON_SCORES = [
+    ElkanNoto("e1"),
+    ElkanNoto("e2"),
+    ElkanNoto("e3"),
+    BestBinEstimator(),
+    DEDPUL(),
+    AlphaMax(),
+    AlphaMaxN(),
+]
+ON_ROWS = [PearsonDivergence(), PenalizedL1(), KernelMean("KM1"), KernelMean("KM2"), TIcE()]
+
+
+def name_of(estimator):
+    extra = getattr(estimator, "variant", getattr(estimator, "estimator", ""))
+    return f"{type(estimator).__name__}{extra}"
+
+
+def separable(kappa, n_unlabelled, n_labelled, seed):
+    """Two tight clusters far apart, labelled rows first; and the share among the unlabelled."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_labelled + n_unlabelled) < n_labelled + round(kappa * n_unlabelled)
+    X = 0.05 * rng.standard_normal((len(y), 2)) + np.where(y, 5, -5)[:, None]
+    return X, np.arange(len(y)) < n_labelled, y[n_labelled:].mean()
+
+
+# KM answers on a grid one bisection step wide, and from 400 rows.
+SEPARABLE = [
+    (ElkanNoto("e1", random_state=0), 0.02),
+    (ElkanNoto("e2", random_state=0), 0.02),
+    (BestBinEstimator(random_state=0), 0.02),
+    (DEDPUL(random_state=0), 0.02),
+    (PearsonDivergence(random_state=0), 0.02),
+    (PenalizedL1(random_state=0, max_centers=300), 0.02),
+    (SAREMPrior(C=100), 0.02),
+    (KernelMean("KM1", max_rows=400, random_state=0), 0.04),
+    (KernelMean("KM2", max_rows=400, random_state=0), 0.04),
+    (AlphaMax(random_state=0), 0.02),
+    (AlphaMaxN(random_state=0), 0.03),
+]
+
+
+@pytest.mark.parametrize(("estimator", "tolerance"), SEPARABLE, ids=lambda v: name_of(v)[:20])
+@FEW
+@given(kappa=st.floats(0.05, 0.7), seed=st.integers(0, 2**16))
+def test_separable_classes_give_the_share(estimator, tolerance, kappa, seed):
+    X, s, share = separable(kappa, 4000, 2000, seed)
+    assert clone(estimator).fit(X, s).unlabeled_prior_ == pytest.approx(share, abs=tolerance)
+
+
+@pytest.mark.parametrize(("estimator", "tolerance"), SEPARABLE, ids=lambda v: name_of(v)[:20])
+def test_no_positives_among_the_unlabelled(estimator, tolerance):
+    X, s, _ = separable(0.0, 1000, 400, seed=1)
+    assert clone(estimator).fit(X, s).unlabeled_prior_ <= 0.02
+
+
+@pytest.mark.parametrize("n_unlabelled", [1000, 8000])
+def test_tice_is_above_the_share_by_no_more_than_its_slack(n_unlabelled):
+    """Even of pure subdomains it gives a lower bound of c, so kappa is too high by design."""
+    X, s, share = separable(0.3, n_unlabelled, n_unlabelled // 2, seed=0)
+    found = TIcE(random_state=0).fit(X, s)
+    n_positive = 0.8 * (share * n_unlabelled + s.sum())
+    c = s.sum() / (s.sum() + share * n_unlabelled)
+    delta = max(0.025, 1 / (1 + 0.004 * 0.8 * len(s)))
+    slack = np.sqrt(c * (1 - c) * (1 - delta) / (delta * n_positive))
+    assert 0 <= c - found.label_frequency_ <= 1.2 * slack
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [*ON_SCORES, *ON_ROWS],
+    ids=name_of,
+)
+def test_one_distribution_gives_a_share_near_one(estimator):
+    if "random_state" in estimator.get_params():
+        estimator = clone(estimator).set_params(random_state=0)
+    # TIcE takes the largest of many bounds, which with few rows fail often (delta is 0.26 at 900).
+    n_rows = 6000 if isinstance(estimator, TIcE) else 900
+    found = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, s = rng.standard_normal((n_rows, 6)), np.arange(n_rows) < n_rows // 3
+        found.append(estimator.fit(X, s).unlabeled_prior_)
+    # The median: one sample in a hundred looks like two distributions, by chance.
+    assert np.median(found) >= 0.95
+
+
+def overlapping(seed, n_rows=300):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n_rows) < 0.5
+    X = rng.standard_normal((n_rows, 3)) + y[:, None] * np.array([2.0, 1.0, 0.0])
+    return X, y & (rng.random(n_rows) < 0.6)
+
+
+@pytest.mark.parametrize("estimator", [*ON_SCORES, *ON_ROWS, SAREMPrior()], ids=name_of)
+def test_order_of_rows_changes_nothing_given_the_folds(estimator):
+    X, s = overlapping(0)
+    folds = np.empty(len(s), dtype=int)
+    for fold, (_, test) in enumerate(StratifiedKFold(4, shuffle=True, random_state=0).split(X, s)):
+        folds[test] = fold
+    order = np.random.default_rng(1).permutation(len(s))
+    found = []
+    for rows in (np.arange(len(s)), order):
+        estimator = clone(estimator)
+        if "cv" in estimator.get_params():
+            estimator.set_params(cv=PredefinedSplit(folds[rows]))
+        found.append(estimator.fit(X[rows], s[rows]).class_prior_)
+    assert found[0] == pytest.approx(found[1], abs=1e-5)
+
+
+@pytest.mark.parametrize("estimator", [*ON_SCORES, *ON_ROWS, SAREMPrior()], ids=name_of)
+@settings(FEW, max_examples=3)
+@given(
+    factors=st.tuples(*[st.floats(1e-3, 1e3)] * 3),
+    shift=st.floats(-100, 100),
+    seed=st.integers(0, 2**16),
+)
+def test_units_of_the_columns_change_nothing(estimator, factors, shift, seed):
+    X, s = overlapping(seed)
+    if "random_state" in estimator.get_params():
+        estimator = clone(estimator).set_params(random_state=0)
+    plain = clone(estimator).fit(X, s).class_prior_
+    moved = clone(estimator).fit((X + shift) * np.array(factors), s).class_prior_
+    assert moved == pytest.approx(plain, abs=1e-3)
+
+
+@pytest.mark.parametrize("estimator", ON_SCORES, ids=name_of)
+@settings(FEW, max_examples=25)
+@given(data=st.data())
+def test_estimates_from_any_scores_are_in_their_range(estimator, data):
+    n_rows = data.draw(st.integers(4, 60))
+    spread = data.draw(st.sampled_from([1, 4, 10**6]))  # many ties, or none
+    scores = data.draw(arrays(float, n_rows, elements=st.integers(0, spread).map(float))) / spread
+    s = np.arange(n_rows) < data.draw(st.integers(1, n_rows - 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fitted = clone(estimator).fit_scores(scores, s)
+    low = s.mean() * getattr(fitted, "labeled_purity_", 1.0)
+    assert low - 1e-12 <= fitted.class_prior_ <= 1
+    assert 0 <= fitted.unlabeled_prior_ <= 1
+    assert 0 <= fitted.label_frequency_ <= 1
+
+
+@pytest.mark.parametrize("estimator", ON_ROWS, ids=name_of)
+@settings(FEW, max_examples=10)
+@given(data=st.data())
+def test_estimates_from_any_rows_are_in_their_range(estimator, data):
+    n_rows = data.draw(st.integers(20, 60))
+    seed = data.draw(st.integers(0, 2**16))
+    kind = data.draw(st.sampled_from(["normal", "few values", "heavy tails"]))
+    rng = np.random.default_rng(seed)
+    X = {
+        "normal": lambda: rng.standard_normal((n_rows, 3)),
+        "few values": lambda: rng.integers(0, 4, (n_rows, 3)).astype(float),
+        "heavy tails": lambda: rng.standard_cauchy((n_rows, 3)),
+    }[kind]()
+    s = np.arange(n_rows) < data.draw(st.integers(5, n_rows - 5))
+    fitted = clone(estimator).fit(X, s)
+    assert s.mean() - 1e-12 <= fitted.class_prior_ <= 1
+    assert s.mean() - 1e-12 <= fitted.label_frequency_ <= 1
