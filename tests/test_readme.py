@@ -10,7 +10,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 def test_the_first_example_prints_what_is_shown():
     text = README.read_text(encoding="utf-8")
-    code, shown = re.search(r"```python\n(.*?)```\n\n((?:    .*\n)+)", text, re.S).groups()
+    code, shown = re.search(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", text, re.S).groups()
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     expected = [line.removeprefix("    ") for line in shown.splitlines()]
     assert run.stdout.splitlines() == expected

@@ -95,11 +95,16 @@ class LogisticEM:
         e, not_e = self.propensity.of_rows(rows)
         eta = X @ self.theta[:-1]
         eta += self.theta[-1]
-        *totals, surplus, left = e_step(
+        log_likelihood, expected, surplus, left = e_step(
             eta, e, not_e, labelled, weight, self.decay, aim, fresh, bend
         )
-        extra = self.propensity.row_sums(rows, e, fresh, aim, self._stale)
-        sums = EMSums(*totals, with_intercept(X, surplus), with_intercept(X, left), **extra)
+        sums = EMSums(
+            log_likelihood,
+            expected,
+            with_intercept(X, surplus),
+            with_intercept(X, left),
+            **self.propensity.row_sums(rows, e, fresh, aim, self._stale),
+        )
         if bend is not None:
             if self._row_curvature is None:
                 sums.hessian = hessian(X, bend)
