@@ -26,7 +26,10 @@ from .data import load
 
 
 def cells(settings: Fields) -> Iterator[Fields]:
-    """Labellings outermost, methods innermost. Settings: ``datasets``, ``labellings``, ``methods``."""
+    """Labellings outermost, methods innermost.
+
+    Settings: ``datasets``, ``labellings``, ``methods``.
+    """
     for labelling, dataset, method in product(
         range(settings["labellings"]), settings["datasets"], settings["methods"]
     ):
