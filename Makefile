@@ -4,10 +4,10 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: help demo test bench lint format clean
+.PHONY: help demo test bench reproduce lint format clean
 
 help:
-	@echo "make demo | test | bench [QUICK=1] | lint | format | clean"
+	@echo "make demo | test | bench [QUICK=1] | reproduce [FULL=1] | lint | format | clean"
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -25,6 +25,14 @@ test: $(READY)
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
+
+# The paper's experiments: the reduced grid, or with FULL=1 the whole protocol. It can be stopped and
+# started again; only missing cells run.
+reproduce: $(READY)
+	$(BIN)/python -m experiments run experiments/$(if $(FULL),full,reduced).toml
+	$(BIN)/python -m experiments analyse
+	$(BIN)/python -m experiments plot
+	$(BIN)/python -m experiments write
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,8 +1,9 @@
 """The four steps as commands: ``python -m experiments {run,analyse,plot,write}``."""
 
 import argparse
-import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -30,9 +31,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from .cells import load_configuration
-    from .runner import run
+    from .runner import Stopped, run
 
     configuration = load_configuration(options.configuration).only(options.only)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
     try:
         counts = run(
             configuration,
@@ -43,11 +47,11 @@ def _run(options: argparse.Namespace) -> int:
             fresh=options.fresh,
             retry_failed=options.retry_failed,
             adopt=options.adopt,
+            stop=stop,
         )
-    except KeyboardInterrupt:
+    except Stopped:
         print("Stopped. Start it again: only the missing cells will run.", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(130)  # workers end with this process; no wait for the cells they are at
+        return 130
     print(
         f"{configuration.name}: {counts['finished']} of {counts['planned']} cells finished "
         f"({counts['measured_now']} now), {counts['failed']} failed.",

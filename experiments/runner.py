@@ -8,7 +8,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -32,6 +32,10 @@ THREAD_VARIABLES = [
 ONE_THREAD = dict.fromkeys(THREAD_VARIABLES, "1")
 
 
+class Stopped(Exception):
+    """The run was asked to end; what it finished is in the log."""
+
+
 def run(
     configuration: Configuration,
     *,
@@ -42,6 +46,7 @@ def run(
     fresh: bool = False,
     retry_failed: bool = False,
     adopt: bool = False,
+    stop: threading.Event | None = None,
 ) -> dict[str, int]:
     """Run what is missing of a grid, then write its tables; counts of what became of the cells.
 
@@ -62,6 +67,8 @@ def run(
         Whether to measure again the cells recorded with an error.
     adopt : bool, default=False
         Whether cells in the tables under ``results`` count as finished: to go on in a new clone.
+    stop : threading.Event, default=None
+        Once set, by a signal's handler say, the run ends at once with ``Stopped``.
     """
     plan = {experiment.name: experiment.cells() for experiment in configuration.experiments}
     wanted = list({cell.name: cell for cells in plan.values() for cell in cells}.values())
@@ -80,7 +87,7 @@ def run(
         earlier = sum(log.entries[name].get("code") != code for name in kept)
         with Progress(wanted, missing, log, earlier_code=earlier) as progress:
             for cell, result, seconds in measure_all(
-                missing, workers or core_count(), time_limit, progress.start
+                missing, workers or core_count(), time_limit, progress.start, stop
             ):
                 log.append(cell, result, seconds=seconds, code=code)
                 progress.finish(cell, result, seconds)
@@ -105,9 +112,14 @@ def core_count() -> int:
 
 
 def measure_all(
-    cells: Sequence[Cell], workers: int, time_limit: float | None, start=lambda cell: None
+    cells: Sequence[Cell],
+    workers: int,
+    time_limit: float | None = None,
+    started: Callable[[Cell], None] = lambda cell: None,
+    stop: threading.Event | None = None,
 ) -> Iterator[tuple[Cell, dict[str, Any], float]]:
     """Results as they come. A cell that raises, or takes its process down, gives its error."""
+    stop = stop or threading.Event()
     deadline = time.monotonic() + time_limit if time_limit is not None else None
     waiting = deque(cells)
     while waiting and not _passed(deadline):
@@ -117,10 +129,12 @@ def measure_all(
                 while waiting or running:
                     while waiting and len(running) < workers and not _passed(deadline):
                         running[pool.submit(measure, waiting[0])] = waiting[0]
-                        start(waiting.popleft())
+                        started(waiting.popleft())
                     if not running:
                         break
-                    finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                    finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                    if stop.is_set():
+                        raise Stopped
                     for future in finished:
                         result, seconds = future.result()
                         yield running.pop(future), result, seconds
@@ -132,18 +146,20 @@ def measure_all(
 
 
 def _measure_alone(cell: Cell) -> tuple[dict[str, Any], float]:
-    began = time.perf_counter()
     with _pool(1) as pool:
         try:
             return pool.submit(measure, cell).result()
         except BrokenProcessPool:
             message = "BrokenProcessPool: the process measuring this cell died (out of memory?)"
-            return {store.ERROR: message}, time.perf_counter() - began
+            return {store.ERROR: message}, 0.0
 
 
 def measure(cell: Cell) -> tuple[dict[str, Any], float]:
-    """Measure one cell: its result, or its error, and the seconds it took."""
-    began = time.perf_counter()
+    """Measure one cell: its result, or its error, and the processor seconds it took.
+
+    Processor time does not grow when other programs use the machine, so it tells what a run costs.
+    """
+    began = time.process_time()
     try:
         with warnings.catch_warnings():
             # What a learner warns of in thousands of fits is in the results: converged, n_iter.
@@ -154,7 +170,7 @@ def measure(cell: Cell) -> tuple[dict[str, Any], float]:
         message = " ".join(str(error).split())
         place = f"{Path(where.filename).name}:{where.lineno}"
         result = {store.ERROR: f"{type(error).__name__}: {message} ({place})"}
-    return result, time.perf_counter() - began
+    return result, time.process_time() - began
 
 
 def _plain(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,11 +200,12 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)  # interrupted: not a minute's wait for cells
+        # Stopped: no wait for the cells at work, which may take minutes and will run again.
+        for process in multiprocessing.active_children():
+            process.terminate()
         raise
-    else:
-        pool.shutdown(wait=True)
     finally:
+        pool.shutdown(wait=True, cancel_futures=True)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
