@@ -19,8 +19,9 @@ from .._validation import encode_labels
 class PriorCurve:
     """What a method looked at before it decided: ``y`` over ``x``, and where it stopped.
 
-    ``marker`` is the point chosen on the curve; ``level``, where the method has one, the
-    threshold it compared with; ``points`` says that the values are separate, not a line.
+    ``marker`` is the point chosen on the curve, ``level`` a height that matters, ``window`` the
+    part of x worth drawing and ``top`` the largest y; ``points`` says that the values are separate,
+    not a line; ``extra`` holds further curves over the same x.
     """
 
     x: np.ndarray
@@ -29,6 +30,10 @@ class PriorCurve:
     y_label: str
     marker: tuple[float, float] | None = None
     level: float | None = None
+    level_name: str = "threshold"
+    window: tuple[float, float] | None = None
+    top: float | None = None
+    name: str = "curve"
     points: bool = False
     log_x: bool = False
     extra: dict[str, Any] = field(default_factory=dict)

@@ -82,26 +82,31 @@ class PriorCurveDisplay:
 
         curve, ax = self.curve, new_axes(ax)
         order = np.argsort(curve.x, kind="stable")
+        if curve.window is not None:
+            inside = (curve.x >= curve.window[0]) & (curve.x <= curve.window[1])
+            order = order[inside[order]]
         if curve.points:
-            ax.plot(curve.x, curve.y, ".", color=BLUE, alpha=0.35, markersize=4, label="subdomains")
+            style = {"linestyle": "", "marker": ".", "alpha": 0.35}
         else:
-            ax.plot(curve.x[order], curve.y[order], color=BLUE, label=curve.y_label)
+            style = {"marker": "." if len(order) < 30 else ""}
+        ax.plot(curve.x[order], curve.y[order], color=BLUE, label=curve.name, **style)
         for name, values in curve.extra.items():
             ax.plot(curve.x[order], values[order], color=SKY, linewidth=1, label=name)
         if curve.level is not None:
-            text = "label frequency" if curve.level else "zero"
-            ax.axhline(curve.level, color=MUTED, linestyle="--", linewidth=1, label=text)
+            dashes = {"color": MUTED, "linestyle": "--", "linewidth": 1}
+            ax.axhline(curve.level, label=curve.level_name, **dashes)
         if curve.marker is not None:
             ax.plot(*curve.marker, "o", color=ORANGE, label="chosen")
             ax.axvline(curve.marker[0], color=ORANGE, alpha=0.4, linewidth=1)
+        if curve.top is not None:
+            top = min(curve.top, curve.y.max())
+            ax.set_ylim(curve.y.min() - 0.05 * (top - curve.y.min()), top)
         if curve.log_x:
             ax.set_xscale("log")
         ax.set_xlabel(curve.x_label)
         ax.set_ylabel(curve.y_label)
         ax.set_title(self.title)
-        handles, _ = ax.get_legend_handles_labels()
-        if len(handles) > 1:
-            ax.legend(frameon=False)
+        ax.legend(frameon=False)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

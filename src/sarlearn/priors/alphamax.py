@@ -216,6 +216,7 @@ def _mixture_share(mixture: np.ndarray, component: np.ndarray) -> tuple[float, b
         likelihood,
         "share of positives among the unlabelled",
         "log-likelihood",
+        name="likelihood",
         marker=(share, float(np.interp(share, priors, likelihood))),
     )
     return share, at_boundary, curve

@@ -114,6 +114,7 @@ class BestBinEstimator(ScorePriorEstimator):
             "share of labelled rows above the threshold",
             "share of positives among the unlabelled",
             marker=(float(q_p[best]), float(bound[best])),
-            extra={"ratio": ratio},
+            name="upper confidence bound",
+            extra={"ratio q_U/q_P": ratio},
         )
         return Estimate(float(ratio[best]))

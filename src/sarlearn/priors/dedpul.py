@@ -92,6 +92,8 @@ class DEDPUL(ScorePriorEstimator):
             "e(nu)",
             marker=(nu, float(np.interp(nu, grid, excess))),
             level=0.0,
+            level_name="zero",
+            name="e(nu)",
         )
         return Estimate(1.0 - nu)
 

@@ -107,6 +107,8 @@ class ElkanNoto(ScorePriorEstimator):
             "share of the rows, by score",
             "held-out score P(s=1 | x)",
             level=float(frequency),
+            level_name="label frequency",
+            name="held-out scores",
         )
         q = labelled.mean()
         alpha = q / max(frequency, 1e-300)

@@ -145,6 +145,9 @@ class KernelMean(PriorEstimator):
             "lambda = 1/(1 - kappa)",
             "distance d(lambda)",
             marker=(chosen, float(np.interp(chosen, tried[:, 0], tried[:, 1]))),
+            # The first steps of the bisection are far off and would flatten the bend.
+            window=(1.0, 1.0 + 2.5 * (chosen - 1.0)),
+            name="distances",
         )
         return Estimate(kappa, at_boundary)
 
@@ -217,7 +220,9 @@ class _Embedding:
 
         def decided(p: Projection) -> bool:
             error = 2 * self.R * np.sqrt(2 * max(p.gap, 0) / max(p.squared_distance, 1e-300))
-            return p.gap <= GAP_FLOOR or abs(slope(p) - threshold) > error
+            sure = abs(slope(p) - threshold) > error
+            # One per cent is near enough for the distances of the curve.
+            return p.gap <= GAP_FLOOR or (sure and p.gap <= 0.01 * p.squared_distance)
 
         return slope(self._project(lambda_, decided)) > threshold
 

@@ -127,6 +127,7 @@ class PearsonDivergence(PriorEstimator):
             grid**2 / 2 * ratio_mean - grid + 0.5,
             "theta",
             "Pearson divergence PE(theta)",
+            name="divergence",
             marker=(min(theta, 1.0), min(theta, 1.0) ** 2 / 2 * ratio_mean - min(theta, 1.0) + 0.5),
         )
         return Estimate(float((theta - share) / (1.0 - share)))

@@ -168,6 +168,8 @@ class PenalizedL1(PriorEstimator):
             "theta",
             "penalised L1 distance",
             marker=(float(theta[best]), float(value[best])),
+            top=1.5,  # beyond, the penalty dwarfs the minimum
+            name="penalised distance",
         )
         return Estimate(float(theta[best]))
 

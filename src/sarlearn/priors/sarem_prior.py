@@ -120,6 +120,7 @@ class SAREMPrior(PriorEstimator):
             path,
             "EM iteration",
             "class prior",
+            name="path of EM",
             marker=(float(len(path)), float(path[-1])),
         )
         q = labelled.mean()

@@ -130,6 +130,8 @@ class TIcE(PriorEstimator):
             "rows of the subdomain",
             "lower bound of the label frequency",
             level=frequency,
+            level_name="label frequency",
+            name="subdomains",
             points=True,
             log_x=True,
         )
