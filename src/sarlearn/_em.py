@@ -220,14 +220,22 @@ class LogisticEM:
         the start.
         """
         labels = self.labelled.astype(float)
-        naive = fit_logistic(self.blocks, labels, self.weight, self.C, tol=1e-4).theta
-        eta = self.blocks.matvec(naive[:-1]) + naive[-1]
+        naive = fit_logistic(self.blocks, labels, self.weight, self.C, tol=1e-4)
+        eta = self.blocks.matvec(naive.theta[:-1]) + naive.theta[-1]
         if label_frequency is None:
             top = float(eta[~self.labelled].max())
         else:
             top = float(np.log(label_frequency / (1 - label_frequency)))
         target = np.where(self.labelled, 1.0, np.exp(np.minimum(eta - top, 0.0)))
-        fit = fit_logistic(self.blocks, target, self.weight, self.C, start=naive, tol=1e-4)
+        fit = fit_logistic(
+            self.blocks,
+            target,
+            self.weight,
+            self.C,
+            start=naive.theta,
+            curvature=naive.curvature,
+            tol=1e-4,
+        )
         theta_e = np.zeros_like(self.propensity.theta)
         if len(theta_e):
             theta_e[-1] = min(top, float(np.log(MAX_LABEL_FREQUENCY / (1 - MAX_LABEL_FREQUENCY))))

@@ -179,11 +179,15 @@ class WideCurvature(_Secant):
 
 @dataclass
 class LogisticFit:
-    """``theta`` (coefficients, then intercept), Newton steps taken, and whether they converged."""
+    """``theta`` (coefficients, then intercept), Newton steps taken, and whether they converged.
+
+    ``curvature`` is the last one used; it does not depend on the targets and serves another fit.
+    """
 
     theta: np.ndarray
     n_iter: int
     converged: bool
+    curvature: Curvature | WideCurvature
 
 
 def fit_logistic(
@@ -193,13 +197,15 @@ def fit_logistic(
     C: float,
     *,
     start: np.ndarray | None = None,
+    curvature: Curvature | WideCurvature | None = None,
     tol: float = 1e-6,
     max_iter: int = 100,
 ) -> LogisticFit:
     """Minimise the penalised loss by damped Newton steps.
 
     Stops when the Newton decrement, the root mean square change of the logits that one more step
-    would make (weighted by ``f (1 - f)``), is below ``tol``; that step is still taken.
+    would make (weighted by ``f (1 - f)``), is below ``tol``; that step is still taken. ``start``
+    and ``curvature`` may come from another fit.
     """
     p = blocks.shape[1]
     if start is None:
@@ -211,11 +217,11 @@ def fit_logistic(
     total = float(blocks.sum(lambda X, rows: _weight_of(weight, rows)))
     ridge = ridge_of(C, p, total)
     row_curvature = np.empty(blocks.n_total) if p > DENSE_COLUMNS else None
-    sums = _evaluate(blocks, target, weight, theta, True, row_curvature)
+    sums = _evaluate(blocks, target, weight, theta, curvature is None, row_curvature)
     value, gradient = sums.value + ridge @ theta**2 / 2, sums.gradient + ridge * theta
     renew = True
     for iteration in range(max_iter):
-        if sums.bent:
+        if curvature is None or sums.bent:
             curvature = _curvature(blocks, sums, row_curvature, ridge)
         step = -curvature.solve(gradient)
         slope = float(gradient @ step)
@@ -231,7 +237,7 @@ def fit_logistic(
                 break
             size /= 2
         if trial_value > value + noise:  # no step of any size helps: rounding is all that is left
-            return LogisticFit(theta, iteration + 1, converged=done)
+            return LogisticFit(theta, iteration + 1, done, curvature)
         found, gradient = gradient, sums.gradient + ridge * trial
         # A step that left a tenth of the gradient or more calls for a new Hessian in the next
         # pass; otherwise the old one, and what the step taught, will do.
@@ -239,8 +245,9 @@ def fit_logistic(
         curvature.learn(trial - theta, gradient - found)
         theta, value = trial, trial_value
         if done or size < 1e-10:
-            return LogisticFit(theta, iteration + 1, converged=done)
-    return LogisticFit(theta, max_iter, converged=False)
+            return LogisticFit(theta, iteration + 1, done, curvature)
+    assert curvature is not None
+    return LogisticFit(theta, max_iter, False, curvature)
 
 
 def _curvature(blocks, sums, row_curvature, ridge) -> Curvature | WideCurvature:
