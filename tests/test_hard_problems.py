@@ -1,0 +1,74 @@
+"""Degenerate and hard problems end, converge or warn, and give finite numbers."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import make_pu
+from sarlearn import SAREMClassifier
+
+
+def hard_problems():
+    rng = np.random.default_rng(0)
+    n = 200
+    X = rng.standard_normal((n, 5))
+    y = X[:, 0] > 0
+    some = rng.random(n) < 0.5
+    yield "separable", X, y & some
+    yield "label frequency near 1", X, y & (rng.random(n) < 0.99)
+    yield "constant column", np.column_stack([X, np.ones(n)]), y & some
+    yield "wild scales", X * np.array([1e-8, 1, 1e8, 1e3, 1e-3]), y & some
+    yield "more columns than rows", rng.standard_normal((n, 210)), y & some
+    yield "stratum all labelled", np.column_stack([y, X]), y & ((X[:, 1] > 0) | some)
+    yield "pure noise", X, rng.random(n) < 0.3
+    yield "three labels", X, np.arange(n) < 3
+    yield "one unlabelled row", X, np.arange(n) > 0
+    yield "duplicated columns", np.column_stack([X, X]), y & some
+    yield "huge values", 1e100 * X, y & some
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("problem", list(hard_problems()), ids=lambda problem: problem[0])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"stop": "fixed_point"}, {"stop": "fixed_point", "decay": 1}, {"C": 1e8}],
+    ids=str,
+)
+def test_hard_problems_stay_finite(problem, parameters):
+    _, X, s = problem
+    for columns in ([], [0], [0, 1]):
+        model = SAREMClassifier(columns, max_iter=100, **parameters).fit(X, s)
+        f, e = model.predict_proba(X)[:, 1], model.predict_propensity(X)
+        assert np.isfinite(f).all()
+        assert np.isfinite(e).all()
+        assert 0 <= model.class_prior_ <= 1
+        assert np.isfinite(model.predict_posterior(X, s)).all()
+        assert np.isfinite(model.history_["log_likelihood"]).all()
+
+
+def test_values_too_large_to_square_are_refused():
+    data = make_pu(200)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="Scale the columns"):
+        SAREMClassifier().fit(1e160 * data.X, data.s)
+
+
+def test_a_fit_stores_no_second_copy_of_the_data():
+    """500,000 x 50: peak memory during the fit grows by less than the data themselves."""
+    script = """
+import resource, numpy as np
+from sarlearn import SAREMClassifier
+rng = np.random.default_rng(0)
+X = rng.standard_normal((500_000, 50))
+y = X[:, 0] + X[:, 1] > 0
+s = y & (rng.random(500_000) < 0.5)
+SAREMClassifier([2], max_iter=2).fit(X[:1000], s[:1000])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+SAREMClassifier([2], max_iter=15).fit(X, s)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / X.nbytes)
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert float(run.stdout) < 0.6
