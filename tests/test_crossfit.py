@@ -371,6 +371,14 @@ def test_it_warns_where_labels_leave_the_prior_open():
         CrossFitPrior(random_state=0).fit(X, s)
 
 
+@pytest.mark.filterwarnings("ignore:The labels do not pin")
+def test_it_warns_where_every_column_is_a_propensity_feature(biased):
+    X, _, _, s = (part[:800] for part in biased)
+    for model in (CrossFitSARClassifier, CrossFitPrior):
+        with pytest.warns(UserWarning, match="Every column is a propensity feature"):
+            model([0, 1, 2], random_state=0, Cs=[1.0]).fit(X[:, :3], s)
+
+
 def test_it_warns_where_fits_were_cut_short(biased):
     X, _, _, s = (part[:500] for part in biased)
     with pytest.warns(UserWarning, match="No convergence in 3 iterations"):

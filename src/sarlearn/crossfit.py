@@ -19,7 +19,12 @@ from sarlearn._crossfit import (
 from sarlearn._estimator_em import EstimatorSide
 from sarlearn._known_fit import KnownPropensityFit
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers._base import SARClassifier, posterior, warn_not_converged
+from sarlearn.classifiers._base import (
+    SARClassifier,
+    posterior,
+    warn_every_column,
+    warn_not_converged,
+)
 
 
 class CrossFitSARClassifier(SARClassifier):
@@ -163,6 +168,7 @@ class CrossFitSARClassifier(SARClassifier):
         X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
+        warn_every_column(columns, X.shape[1])
         folds = make_folds(X, labelled, kept, self.cv, self.random_state)
         with one_blas_thread():
             found = cross_fit(

@@ -167,6 +167,16 @@ def store_result(model, em, result, labelled, weight) -> None:
         warn_not_converged(model.max_iter)
 
 
+def warn_every_column(columns, n_columns: int) -> None:
+    if len(columns) == n_columns:
+        warnings.warn(
+            "Every column is a propensity feature: class and propensity cannot be told apart from "
+            "such data. Leave out of propensity_features what does not drive labelling.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def warn_not_converged(max_iter: int) -> None:
     warnings.warn(
         f"No convergence in {max_iter} iterations. Raise max_iter, scale the columns to "

@@ -25,6 +25,7 @@ from sarlearn.classifiers._base import (
     TOLERANCE,
     SARClassifier,
     store_result,
+    warn_every_column,
 )
 
 # Label frequencies from which the joint maximum likelihood is sought, besides SAR-EM's solution.
@@ -175,13 +176,7 @@ class SAREMClassifier(SARClassifier):
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
         self.propensity_features_ = columns
-        if len(columns) == X.shape[1]:
-            warnings.warn(
-                "Every column is a propensity feature: class and propensity cannot be told apart "
-                "from such data. Leave out of propensity_features what does not drive labelling.",
-                UserWarning,
-                stacklevel=2,
-            )
+        warn_every_column(columns, X.shape[1])
         with one_blas_thread():
             if self.classifier is None and self.propensity_estimator is None:
                 em, result = self._fit_logistic(X, labelled, weight, columns)

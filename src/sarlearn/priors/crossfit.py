@@ -6,6 +6,7 @@ from .._compat import one_blas_thread
 from .._crossfit import CROSSFIT_CONSTRAINTS, CS, check_Cs, cross_fit, make_folds, warn_wide
 from .._label_model import PROFILE_DROP
 from .._validation import resolve_features
+from ..classifiers._base import warn_every_column
 from ._base import Estimate, PriorCurve, PriorEstimator
 
 
@@ -97,6 +98,7 @@ class CrossFitPrior(PriorEstimator):
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
+        warn_every_column(columns, X.shape[1])
         folds = make_folds(X, labelled, None, self.cv, self.random_state)
         with one_blas_thread():
             found = cross_fit(
