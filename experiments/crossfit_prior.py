@@ -74,15 +74,17 @@ def measure(
 
 
 def learner(method: str, seed: int):
-    """The estimator of a method's name."""
+    """The estimator of a method's name. Columns are in [0, 1] as loaded; nothing scales again."""
     boosting = HistGradientBoostingClassifier(
         max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=0
     )
     known = {
         "SAR-EM": SAREMClassifier(),
         "SAR-EM, C=10": SAREMClassifier(C=10.0),
-        "cross-fit": CrossFitPrior(random_state=seed),
-        "cross-fit, boosting": CrossFitPrior(random_state=seed, classifier=boosting),
+        "cross-fit": CrossFitPrior(scaling="none", random_state=seed),
+        "cross-fit, boosting": CrossFitPrior(
+            classifier=boosting, scaling="none", random_state=seed
+        ),
         "BBE, boosting": BestBinEstimator(scorer=boosting, random_state=seed),
     }
     if method not in known:

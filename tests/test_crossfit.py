@@ -426,7 +426,7 @@ def test_fewer_labels_than_folds():
 
 def test_the_prior_is_the_classifiers(biased, fitted):
     X, _, _, s = biased
-    prior = CrossFitPrior([0, 1], random_state=0).fit(X, s)
+    prior = CrossFitPrior([0, 1], scaling="none", random_state=0).fit(X, s)
     assert prior.class_prior_ == pytest.approx(fitted.class_prior_)
     assert prior.class_prior_range_ == pytest.approx(fitted.class_prior_range_)
     assert prior.slope_ == fitted.slope_
@@ -434,8 +434,17 @@ def test_the_prior_is_the_classifiers(biased, fitted):
     assert prior.class_prior_ == pytest.approx(share + (1 - share) * prior.unlabeled_prior_)
     assert prior.curve_.marker == (pytest.approx(fitted.class_prior_), 0.0)
     assert prior.curve_.y.max() == 0
-    two_samples = CrossFitPrior([0, 1], single_sample=False, random_state=0).fit(X, s)
-    assert two_samples.class_prior_ == pytest.approx(prior.unlabeled_prior_)
+    two_samples = CrossFitPrior([0, 1], scaling="none", single_sample=False, random_state=0)
+    assert two_samples.fit(X, s).class_prior_ == pytest.approx(prior.unlabeled_prior_)
+
+
+def test_the_prior_scales_columns(biased):
+    X, y, _, s = biased
+    prior = CrossFitPrior([0, 1], random_state=0).fit(X, s)
+    assert abs(prior.class_prior_ - y.mean()) < 0.03
+    units = np.geomspace(1e-3, 1e3, X.shape[1])
+    again = CrossFitPrior([0, 1], random_state=0).fit(X * units, s)
+    assert again.class_prior_ == pytest.approx(prior.class_prior_, rel=1e-3)
 
 
 def test_the_whole_costs_at_most_fifteen_fast_fits(biased):

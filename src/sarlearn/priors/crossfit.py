@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from .._compat import one_blas_thread
+from .._compat import StrOptions, one_blas_thread
 from .._crossfit import CROSSFIT_CONSTRAINTS, CS, check_Cs, cross_fit, make_folds, warn_wide
 from .._label_model import PROFILE_DROP
 from .._validation import resolve_features
 from ..classifiers._base import warn_every_column
 from ._base import Estimate, PriorCurve, PriorEstimator
+from ._kernels import scale_columns
 
 
 class CrossFitPrior(PriorEstimator):
@@ -26,6 +27,8 @@ class CrossFitPrior(PriorEstimator):
     propensity_features : names, indices, boolean mask, or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
     Cs, cv, decay, propensity_C, max_iter, classifier : see :class:`~sarlearn.CrossFitSARClassifier`
+    scaling : {"minmax", "standard", "none"}, default="minmax"
+        What the columns are divided by first; the penalties ``Cs`` mean columns of size one.
     single_sample : bool, default=True
         False for case-control data, the unlabelled rows drawn from the whole population: then
         `class_prior_` is the share of positives among them.
@@ -57,12 +60,11 @@ class CrossFitPrior(PriorEstimator):
     --------
     >>> import numpy as np
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from sarlearn.priors.crossfit import CrossFitPrior
     >>> X, target = load_breast_cancer(return_X_y=True)
     >>> y = target == 0  # malignant: 0.37 of the rows
     >>> s = y & (np.random.default_rng(0).random(len(y)) < 0.5)
-    >>> prior = CrossFitPrior(random_state=0).fit(StandardScaler().fit_transform(X), s)
+    >>> prior = CrossFitPrior(random_state=0).fit(X, s)
     >>> round(prior.class_prior_, 2), round(prior.identification_width_, 2)
     (0.37, 0.05)
     """
@@ -70,6 +72,7 @@ class CrossFitPrior(PriorEstimator):
     _parameter_constraints: dict = {
         **PriorEstimator._parameter_constraints,
         **CROSSFIT_CONSTRAINTS,
+        "scaling": [StrOptions({"minmax", "standard", "none"})],
     }
 
     def __init__(
@@ -82,6 +85,7 @@ class CrossFitPrior(PriorEstimator):
         propensity_C=1.0,
         max_iter=500,
         classifier=None,
+        scaling="minmax",
         single_sample=True,
         random_state=None,
     ):
@@ -92,6 +96,7 @@ class CrossFitPrior(PriorEstimator):
         self.propensity_C = propensity_C
         self.max_iter = max_iter
         self.classifier = classifier
+        self.scaling = scaling
         self.single_sample = single_sample
         self.random_state = random_state
 
@@ -102,7 +107,7 @@ class CrossFitPrior(PriorEstimator):
         folds = make_folds(X, labelled, None, self.cv, self.random_state)
         with one_blas_thread():
             found = cross_fit(
-                X,
+                scale_columns(X, self.scaling),
                 labelled,
                 None,
                 columns,
@@ -124,6 +129,8 @@ class CrossFitPrior(PriorEstimator):
             "log-likelihood of the labels, relative to the best",
             marker=(labels.class_prior, 0.0),
             level=-PROFILE_DROP,
+            level_name="edge of the range",
+            name="profile log-likelihood",
         )
         warn_wide(found, stacklevel=5)
         share = float(labelled.mean())

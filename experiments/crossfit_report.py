@@ -1,0 +1,177 @@
+"""The write-up of the cross-fit's experiments: ``python -m experiments.crossfit_report``.
+
+Every number comes from the tracked tables; only the order of events is told in words.
+"""
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from .store import write_atomically
+
+HERE = Path(__file__).parent / "results" / "crossfit"
+
+EVENTS = """\
+# Cross-fitting on fresh seeds
+
+## Order of events
+
+1. The recipe (SAR-EM with C=10; held-out scores under its propensity, C by held-out likelihood;
+   maximum likelihood of `sigmoid(a g + b) sigmoid(phi.x_e + phi_0)`; one refit) came from a
+   study that used the seeds 0 to 21. It was written anew here, with a quasi-Newton solver in
+   place of EM for the folds.
+2. Design, on NumPy seeds 500 to 503 (class prior) and 600 to 601 (three attributes): one change
+   was kept, steps 2 and 3 are repeated once under the debiased propensity. It helped on each of
+   the four seeds at label frequency 0.1, and changed little elsewhere.
+3. Tried on the same seeds and dropped, no gain or a loss: a third round; smaller values of C
+   (0.01, 0.03); a mixture over C; half steps between rounds; scores from the naive model as the
+   start (better on one seed, worse on the next); three repetitions of the folds; a Firth
+   penalty on the label model; averaging the class prior over the profile likelihood; ridges of
+   0.0001, 0.1 and 1 on the label model.
+4. The code and this grid were committed, then the grid ran once. Its seeds are derived from
+   names (`seed_from`), and share nothing with the ones above. Rows, labels and folds are drawn
+   anew in each repeat; the data sets are the same as in the design. Nothing in the method was
+   changed afterwards.
+
+Standard errors are over cells, in brackets. `Cross-fit` takes C by likelihood unless said.
+"""
+
+
+def main() -> None:
+    text = EVENTS + class_prior(_read("crossfit_prior")) + three_attributes()
+    write_atomically(HERE / "REPORT.md", text)
+    print(text)
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    with (HERE / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _by(rows, key, *, value: str) -> dict[str, dict[tuple, float]]:
+    """``{method: {cell: value}}`` for rows that have it."""
+    found: dict[str, dict[tuple, float]] = defaultdict(dict)
+    for row in rows:
+        if row.get(value):
+            found[row["method"]][tuple(row[name] for name in key)] = float(row[value])
+    return found
+
+
+def _mean(values) -> str:
+    values = np.asarray(list(values))
+    return f"{values.mean():.3f} ({values.std(ddof=1) / len(values) ** 0.5:.3f})"
+
+
+def _table(head: list[str], lines: list[list[str]]) -> str:
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
+
+
+def class_prior(rows) -> str:
+    """Mean absolute error of the class prior, by label frequency and by data set; the width."""
+    key = ("dataset", "label_frequency", "repeat")
+    error = {
+        method: {cell: abs(value) for cell, value in cells.items()}
+        for method, cells in _by(rows, key, value="prior_error").items()
+    }
+    cpu = _by(rows, key, value="cpu_seconds")
+    frequencies = sorted({cell[1] for cell in error["cross-fit"]})
+    repeats = sorted({cell[2] for cell in error["cross-fit"]})
+    lines = [
+        [method, str(len(cells)), _mean(cells.values()), f"{np.std(list(cells.values())):.3f}"]
+        + [f"{np.mean([v for c, v in cells.items() if c[1] == at]):.3f}" for at in frequencies]
+        + [f"{np.mean([v for c, v in cells.items() if c[2] == at]):.3f}" for at in repeats]
+        + [f"{np.mean(list(cpu[method].values())):.2f}"]
+        for method, cells in error.items()
+    ]
+    head = ["method", "cells", "mean", "sd", *(f"c={at}" for at in frequencies)]
+    head += [*(f"repeat {at}" for at in repeats), "CPU s"]
+    text = "\n## Class prior under SCAR, at most 4,000 rows: mean absolute error\n"
+    text += _table(head, lines)
+    names = sorted({cell[0] for cell in error["cross-fit"]})
+    by_set = [
+        [name]
+        + [
+            f"{np.mean([v for c, v in cells.items() if c[0] == name]):.3f}"
+            for cells in error.values()
+        ]
+        for name in names
+    ]
+    text += _table(["data set", *error], by_set)
+    ours, plain = error["cross-fit"], error["SAR-EM, C=10"]
+    better = sum(ours[cell] < plain[cell] for cell in ours)
+    gain = [plain[cell] - ours[cell] for cell in ours]
+    ratio = [cpu["cross-fit"][cell] / cpu["SAR-EM, C=10"][cell] for cell in ours]
+    text += (
+        f"\nCross-fit is nearer the truth than SAR-EM with C=10 in {better} of {len(ours)} cells, "
+        f"by {_mean(gain)} on average. Largest error {max(ours.values()):.2f}. Cost, in SAR-EM "
+        f"fits with C=10: mean {np.mean(ratio):.1f}, most {np.max(ratio):.1f}.\n"
+    )
+    return text + _width(rows)
+
+
+def _width(rows) -> str:
+    found = [row for row in rows if row["method"] == "cross-fit"]
+    low, high, truth, error = (
+        np.array([float(row[name]) for row in found])
+        for name in ("low", "high", "class_prior", "prior_error")
+    )
+    wide, inside = high - low > 0.2, (low <= truth) & (truth <= high)
+    return (
+        f"\nThe width is above 0.2 in {wide.sum()} of {len(wide)} cells; the mean error there is "
+        f"{np.abs(error[wide]).mean():.3f}, elsewhere {np.abs(error[~wide]).mean():.3f}. The range "
+        f"holds the truth in {100 * inside.mean():.0f} % of cells: no confidence interval.\n"
+    )
+
+
+def three_attributes() -> str:
+    """Scores on held-out rows, and paired differences."""
+    rows = _read("crossfit_three_attributes")
+    key = ("dataset", "labelling")
+    scores = {
+        "f1": "prob. F1",
+        "f1_at_half": "F1 at 0.5",
+        "accuracy": "accuracy",
+        "auc": "AUC",
+        "log_loss": "log loss",
+        "brier": "Brier",
+        "prior_error": "prior error",
+        "propensity_error": "error of e",
+        "propensity_accuracy": "acc. of e",
+        "cpu_seconds": "CPU s",
+    }
+    tables = {name: _by(rows, key, value=name) for name in scores}
+    methods = list(tables["f1"])
+    text = (
+        "\n## Three propensity attributes, 12 pairs of newsgroups, a fifth of the rows held out\n"
+    )
+    lines = [
+        [method, str(len(tables["f1"][method]))]
+        + [f"{np.mean(list(tables[name][method].values())):.3f}" for name in scores]
+        for method in methods
+    ]
+    text += _table(["method", "cells", *scores.values()], lines)
+    text += "\nPaired differences:\n"
+    pairs = [
+        ("cross-fit, C=10", "SAR-e, C=10", "f1"),
+        ("cross-fit, C=10", "SAR-EM, C=10", "f1"),
+        ("cross-fit", "SAR-EM", "log_loss"),
+        ("cross-fit", "SAR-EM, C=10", "log_loss"),
+        ("cross-fit", "SAR-EM", "f1_at_half"),
+        ("cross-fit", "SAR-EM, C=10", "f1_at_half"),
+        ("cross-fit", "SAR-EM", "f1"),
+        ("cross-fit", "SAR-EM", "auc"),
+        ("cross-fit", "SAR-EM, C=10", "propensity_error"),
+    ]
+    lines = []
+    for one, other, name in pairs:
+        values, against = tables[name][one], tables[name][other]
+        difference = [values[cell] - against[cell] for cell in values if cell in against]
+        lines.append([scores[name], f"{one} minus {other}", _mean(difference)])
+    return text + _table(["score", "difference", "mean"], lines)
+
+
+if __name__ == "__main__":
+    main()
