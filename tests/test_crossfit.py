@@ -316,6 +316,13 @@ def test_rows_of_weight_zero_are_absent_whatever_the_folds(biased):
     assert one == pytest.approx(shuffled.fit(X[kept], s[kept]).class_prior_, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The labels do not pin")
+def test_no_cv_is_five_folds(biased):
+    X, _, _, s = (part[:800] for part in biased)
+    priors = [CrossFitPrior([0], cv=cv, random_state=0).fit(X, s).class_prior_ for cv in (5, None)]
+    assert priors[0] == priors[1]
+
+
 def test_repeated_folds_average_scores(biased):
     X, y, _, s = (part[:1500] for part in biased)
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)

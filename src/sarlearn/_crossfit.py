@@ -26,7 +26,7 @@ CS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 START_C = 10.0
 # Times that scores and label model are fitted, the second time under the debiased propensity. Over
 # 38 labellings with label frequency 0.1 it took the error of the class prior from 0.060 to 0.052;
-# at other frequencies, and a third time, it changed nothing.
+# at other frequencies, and a third time, it changed little.
 ROUNDS = 2
 # A held-out score needs its fit only this close to the optimum, in nats of the whole sample.
 FOLD_TOLERANCE = 1e-2
@@ -48,7 +48,7 @@ CROSSFIT_CONSTRAINTS: dict = {
 
 @dataclass
 class CrossFit:
-    """What the first three steps found.
+    """What all steps but the last found.
 
     ``e`` is the debiased propensity of every row; ``start`` SAR-EM's parameters of ``f``; ``C``
     the one of the best held-out likelihood, NaN with a ``classifier``.
@@ -112,6 +112,7 @@ def make_folds(X, labelled, kept, cv, random_state) -> list[tuple[np.ndarray, np
     from sklearn.model_selection import StratifiedKFold
 
     target = labelled.astype(int)
+    cv = 5 if cv is None else cv
     if isinstance(cv, Integral):
         splits = _fewer_folds(int(cv), labelled)
         cv = StratifiedKFold(splits, shuffle=True, random_state=random_state)
