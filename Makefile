@@ -18,8 +18,9 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/sarlearn demo
 
+# Two test processes, one thread each.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-fail-under=95
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-fail-under=95
 
 # The peer to compare with is wanted here only.
 bench: $(READY)
