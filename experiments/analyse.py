@@ -157,7 +157,9 @@ def beyond_table(rows: pd.DataFrame) -> pd.DataFrame:
         if "fixed_point" in setting:  # the stop rule leaves the supervised classifier as it is
             missing = rows[is_paper & supervised].set_index(keys)
             variant = pd.concat([variant, missing])
-        paired = variant.join(paper, rsuffix="_paper", how="inner").reset_index()
+        paired = variant.merge(
+            paper, left_index=True, right_index=True, suffixes=("", "_paper")
+        ).reset_index()
         both = [name for score in SCORES for name in (score, f"{score}_paper")]
         table = paired.groupby("method")[both].mean()
         table["datasets"] = paired.groupby("method")["dataset"].nunique()

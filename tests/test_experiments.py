@@ -101,6 +101,7 @@ def test_a_killed_run_resumes_to_the_identical_file(grid, tmp_path, how):
         wait_for_cells(killed, log, 3)
         workers = children(killed.pid)
         killed.send_signal(how)
+        killed.communicate()
     assert killed.returncode == (130 if how == signal.SIGINT else -how)
     finished = log.read_bytes().splitlines(keepends=True)
     assert 3 <= len(finished) < 8
