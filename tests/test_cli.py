@@ -126,18 +126,12 @@ def test_fit_as_text_with_other_settings(call, folder):
 
 
 def test_fit_by_boosting(call, folder):
+    patients(400)[0].drop(columns=["patient_id", "region"]).to_csv(
+        folder / "small.csv", index=False
+    )
     code, out, _ = call(
-        *(
-            "fit",
-            "patients.csv",
-            "--label",
-            "diagnosed",
-            "--drop",
-            "patient_id",
-            "--drop",
-            "region",
-        ),
-        *("--propensity", "plan", "--classifier", "boosting", "--max-iter", "2", "-o", "b.skops"),
+        *("fit", "small.csv", "--label", "diagnosed", "--propensity", "plan"),
+        *("--classifier", "boosting", "--max-iter", "2", "-o", "b.skops"),
     )
     assert code == 0
     assert "had not settled after 2 rounds" in out
@@ -311,11 +305,11 @@ def test_prior_compares_methods(call):
     assert "All of these assume" in out
 
 
-def test_demo_writes_its_report(folder):
-    result = process("demo", cwd=folder)
-    assert result.returncode == 0, result.stderr
-    assert "SCAR" in result.stdout
-    assert result.stdout.rstrip().endswith("Wrote sarlearn-demo-report.html.")
+def test_demo_writes_its_report(call, folder):
+    code, out, _ = call("demo")
+    assert code == 0
+    assert "SCAR" in out
+    assert out.rstrip().endswith("Wrote sarlearn-demo-report.html.")
     html = (folder / "sarlearn-demo-report.html").read_text()
     assert "handwritten digits" in html
     assert "ink" in html
@@ -459,9 +453,10 @@ def test_bad_usage_and_bad_data_get_one_sentence(
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
-def test_bad_data_as_a_process(folder, bad_files):
+def test_bad_data_as_a_process(folder, bad_files, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")  # a terminal that cannot show every name
     for arguments in (
-        ["fit", "patients.csv", "--label", "age", "-o", "bad.skops"],
+        ["fit", "patients.csv", "--label", "🦄", "-o", "bad.skops"],
         ["predict", "cut.skops", "patients.csv", "-o", "bad.csv"],
     ):
         result = process(*arguments, cwd=folder)
@@ -534,15 +529,6 @@ def test_hostile_tables(call, folder):
     assert code == 0
     scored = pd.read_csv(folder / "hostile_scored.csv")
     assert scored["<id>"].tolist() == table["<id>"].tolist()
-
-
-def test_a_terminal_that_cannot_show_a_name(folder):
-    result = process(
-        *("fit", "patients.csv", "--label", "🦄", "-o", "bad.skops"),
-        cwd=folder,
-    )
-    assert result.returncode == 2
-    assert "Error: --label: the table has no column" in result.stderr
 
 
 class Terminal(io.StringIO):

@@ -151,6 +151,7 @@ def test_the_comparison_refits_under_other_assumptions(table, model, page):
 
 def test_large_tables_are_compared_on_a_sample(table, model, monkeypatch):
     monkeypatch.setattr(comparison, "MAX_ROWS", 500)
+    table = table.head(800)
     found = summarize(model, table, table["diagnosed"])
     assert found["comparison"]["rows"] == 500
     labelled = table["diagnosed"].to_numpy() == 1
@@ -208,7 +209,7 @@ def test_saving_and_notebooks(page, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_user_text_is_shown_never_run(tmp_path):
-    table = hostile()
+    table = hostile(n_columns=20)
     label, script = "<u>label</u>", table.columns[0]
     model = make_table_classifier([script, "many", table.columns[2]], drop=[label, "<id>"])
     model.fit(table, table[label])
