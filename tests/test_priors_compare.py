@@ -1,7 +1,9 @@
 """Comparing class-prior estimators, drawing what they saw, and learning with their answer."""
 
 import builtins
+import runpy
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,3 +248,15 @@ def test_scar_classifier_says_few_labels_once(data):
     with pytest.warns(UserWarning, match="Only 20 labelled rows") as caught:
         SCARClassifier(random_state=0).fit(X, few)
     assert sum("Only 20" in str(w.message) for w in caught) == 1
+
+
+def test_the_example_answers_its_question(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    script = Path(__file__).parents[1] / "examples" / "how_many_positives.py"
+    figure = tmp_path / "answer.png"
+    runpy.run_path(str(script))["main"](["--figure", str(figure)])
+    text = capsys.readouterr().out
+    assert "about" in text
+    assert all(name in text for name in default_estimators())
+    assert [path.name for path in tmp_path.iterdir()] == ["answer.png"]
+    assert figure.read_bytes().startswith(b"\x89PNG")

@@ -47,7 +47,7 @@ def log_likelihood(w: np.ndarray, p: np.ndarray, width: float, priors: np.ndarra
 
     Maximise ``sum p log z + sum w log(w - z + a p)`` over ``0 <= z <= w, sum z = a``. It is
     separable and concave: given the multiplier mu of the sum each z is the root of a quadratic,
-    and mu is found by bisection, for all priors at once.
+    and mu is found by Newton's method in a bracket, for all priors at once.
     """
     z = _mixture_part(w, p, priors)
     a = priors[:, None]
@@ -57,6 +57,7 @@ def log_likelihood(w: np.ndarray, p: np.ndarray, width: float, priors: np.ndarra
 
 
 def _mixture_part(w: np.ndarray, p: np.ndarray, priors: np.ndarray) -> np.ndarray:
+    """The best z for each prior, of shape (priors, bins)."""
     A = w + priors[:, None] * p
     shared = p * A
 
@@ -64,25 +65,59 @@ def _mixture_part(w: np.ndarray, p: np.ndarray, priors: np.ndarray) -> np.ndarra
         mu = mu[:, None]
         B = p + w + mu * A
         root = np.sqrt(np.maximum(B * B - 4 * mu * shared, 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Two forms of one root; each cancels where the other does not.
-            z = np.where(B >= 0, 2 * shared / (B + root), (B - root) / (2 * mu))
-            empty = np.where(mu < -1, w * (1 + 1 / mu), 0.0)
-        return np.clip(np.where(p > 0, z, empty), 0.0, w)
+        # Two forms of one root; each cancels where the other does not.
+        z = np.where(B >= 0, 2 * shared / (B + root), (B - root) / (2 * mu))
+        return np.clip(np.where(p > 0, z, np.where(mu < -1, w * (1 + 1 / mu), 0.0)), 0.0, w)
 
-    low, high = np.full(len(priors), -1.0), np.full(len(priors), 1.0)
-    for _ in range(60):  # sum z falls in mu
-        short, long = z_at(low).sum(axis=1) < priors, z_at(high).sum(axis=1) > priors
-        if not (short.any() or long.any()):
-            break
-        low, high = np.where(short, 4 * low, low), np.where(long, 4 * high, high)
-    for _ in range(100):
-        middle = (low + high) / 2
-        above = z_at(middle).sum(axis=1) > priors
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-        if np.all(high - low <= 1e-13 * np.maximum(1, np.abs(high))):
-            break
-    return z_at((low + high) / 2)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        low, high = _smooth_piece(z_at, w, p, priors)
+        mu = np.where(np.isfinite(low + high), (low + high) / 2, 0.0)
+        for _ in range(100):
+            z = z_at(mu)
+            excess = z.sum(axis=1) - priors
+            done = np.abs(excess) <= 1e-12
+            if done.all():
+                break
+            low, high = np.where(excess > 0, mu, low), np.where(excess > 0, high, mu)
+            # p/z - w/(A - z) = mu gives the slope of each z, hence Newton's step.
+            fall = np.where((z > 0) & (z < w), 1 / (p / z**2 + w / (A - z) ** 2), 0.0)
+            step = mu + excess / fall.sum(axis=1)
+            step = np.where((step > low) & (step < high), step, _between(low, high))
+            mu = np.where(done, mu, step)
+    return z
+
+
+def _smooth_piece(z_at, w, p, priors) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbouring bends of ``sum z(mu)`` around the root, one pair a prior, by binary search.
+
+    The sum falls in mu and bends where a z reaches its bound w, at a mu known in closed form, and
+    at -1 where bins without labelled rows begin to count; in between it is smooth.
+    """
+    bends = np.where(p > 0, p / w - w / (priors[:, None] * p), -1.0)
+    bends = np.sort(np.where(w > 0, bends, np.inf), axis=1)
+    each = np.arange(len(priors))
+    left, right = np.full(len(priors), -1), np.full(len(priors), bends.shape[1])
+    while np.any(right - left > 1):
+        middle = np.clip((left + right) // 2, 0, bends.shape[1] - 1)
+        mu = bends[each, middle]
+        finite = np.isfinite(mu)
+        above = (z_at(np.where(finite, mu, 0.0)).sum(axis=1) > priors) & finite
+        open_ = right - left > 1
+        left = np.where(open_ & above, middle, left)
+        right = np.where(open_ & ~above, middle, right)
+    low = np.where(left >= 0, bends[each, np.maximum(left, 0)], -np.inf)
+    high = np.where(
+        right < bends.shape[1], bends[each, np.minimum(right, bends.shape[1] - 1)], np.inf
+    )
+    return low, high
+
+
+def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """A point inside a bracket that may be open to infinity on one side, or on both."""
+    down, up = np.minimum(4 * high, -1.0), np.maximum(4 * low, 1.0)
+    middle = (low + high) / 2
+    middle = np.where(np.isinf(low), down, np.where(np.isinf(high), up, middle))
+    return np.where(np.isinf(low) & np.isinf(high), 0.0, middle)
 
 
 def largest_unseen_share(w: np.ndarray, p: np.ndarray, n_mixture: int) -> float:
