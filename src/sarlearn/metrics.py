@@ -1,4 +1,4 @@
-"""Scores of classifiers and propensities where the truth is known.
+"""Scores of classifiers and propensities, with the truth and (``ipw_*``) without it.
 
 Shared words: ``y_true`` the true classes (two values, the greater is positive), ``y_prob`` the
 predicted ``P(y=1|x)``, ``s`` the observed labels, ``propensity`` the predicted ``P(s=1|y=1,x)``.
@@ -10,10 +10,32 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length
 
+from ._label_free import (
+    IPWScores,
+    ipw_accuracy_score,
+    ipw_average_precision_score,
+    ipw_brier_score_loss,
+    ipw_f1_score,
+    ipw_precision_score,
+    ipw_recall_score,
+    ipw_roc_auc_score,
+    ipw_scorer,
+    ipw_scores,
+)
 from ._validation import check_weights, encode_classes
 
 __all__ = [
+    "IPWScores",
     "class_prior_error",
+    "ipw_accuracy_score",
+    "ipw_average_precision_score",
+    "ipw_brier_score_loss",
+    "ipw_f1_score",
+    "ipw_precision_score",
+    "ipw_recall_score",
+    "ipw_roc_auc_score",
+    "ipw_scorer",
+    "ipw_scores",
     "observed_log_likelihood",
     "probabilistic_f1_score",
     "probabilistic_precision_score",

@@ -1,0 +1,381 @@
+"""How sure are the estimates? Bootstrap intervals, and standard errors from the information."""
+
+import copy
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from .._compat import safe_indexing
+from .._joint import JointLogistic
+from ..classifiers import SAREMClassifier
+from ._inputs import check_count, generators
+from ._parallel import run_all
+from ._parts import FEW_VALUES, take_apart
+from ._style import BLUE, new_axes, plain, shorten, tidy
+
+__all__ = ["BootstrapResult", "bootstrap"]
+
+# Groups of rows left out in turn, for the acceleration of BCa.
+JACKKNIFE_GROUPS = 50
+CURVE_POINTS = 20
+
+
+@dataclass
+class BootstrapResult:
+    """What :func:`bootstrap` found; ``print`` gives the main intervals in words.
+
+    Attributes
+    ----------
+    estimates : dict of str to ndarray
+        ``class_prior``, ``label_frequency``; ``coef``, ``odds_ratio``, ``propensity_coef`` and
+        ``propensity_odds_ratio`` where the models are logistic (intercepts last);
+        ``propensity_curve``; ``probability`` and ``propensity`` at the rows asked for.
+    resamples : dict of str to ndarray of shape (n_resamples, ...)
+    standard_errors : dict of str to ndarray, or None
+        From the observed information, for ``decay=1`` and ``stop="fixed_point"``.
+    curve_points : list of (feature, value)
+        Where ``propensity_curve`` was computed, other propensity columns at their mean.
+    feature_names, propensity_names : list of str
+    n_not_converged : int
+    """
+
+    estimates: dict[str, np.ndarray]
+    resamples: dict[str, np.ndarray] = field(repr=False)
+    standard_errors: dict[str, np.ndarray] | None = field(repr=False)
+    curve_points: list[tuple[str, float]] = field(repr=False)
+    feature_names: list[str] = field(repr=False)
+    propensity_names: list[str] = field(repr=False)
+    n_not_converged: int
+    decay: float
+    _acceleration: dict[str, np.ndarray] = field(repr=False)
+
+    @property
+    def n_resamples(self) -> int:
+        return len(self.resamples["class_prior"])
+
+    def interval(self, name: str, *, level: float = 0.95, method: str = "bca"):
+        """Ends of the interval of an estimate, as arrays of its shape.
+
+        Parameters
+        ----------
+        name : str
+            A key of ``estimates``.
+        level : float in (0, 1), default=0.95
+        method : {"bca", "percentile"}, default="bca"
+            BCa corrects percentiles for bias and skewness (Efron, JASA 82, 1987).
+
+        Returns
+        -------
+        low, high : ndarray
+        """
+        if name not in self.estimates:
+            raise ValueError(
+                f"There is no estimate {name!r}; there are {', '.join(self.estimates)}."
+            )
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+        if method not in ("bca", "percentile"):
+            raise ValueError(f"method is 'bca' or 'percentile'; got {method!r}.")
+        drawn = self.resamples[name].reshape(self.n_resamples, -1)
+        tails = np.array([(1 - level) / 2, (1 + level) / 2])
+        if method == "percentile":
+            ends = np.quantile(drawn, tails, axis=0)
+        else:
+            estimate = np.ravel(self.estimates[name])
+            below = np.mean(drawn < estimate, axis=0) + np.mean(drawn == estimate, axis=0) / 2
+            margin = 0.5 / self.n_resamples
+            z0 = norm.ppf(np.clip(below, margin, 1 - margin))
+            a = np.ravel(self._acceleration[name])
+            z = z0 + norm.ppf(tails)[:, None]
+            adjusted = norm.cdf(z0 + z / (1 - a * z))
+            ends = np.array(
+                [
+                    [np.quantile(column, level) for column, level in zip(drawn.T, row, strict=True)]
+                    for row in adjusted
+                ]
+            )
+        shape = np.shape(self.estimates[name])
+        return ends[0].reshape(shape), ends[1].reshape(shape)
+
+    def __str__(self) -> str:
+        lines = []
+        words = {
+            "class_prior": "Share of positives",
+            "label_frequency": "Share of the positives that is labelled",
+        }
+        for name, text in words.items():
+            low, high = self.interval(name)
+            lines.append(f"{text}: {self.estimates[name]:.1%}, between {low:.1%} and {high:.1%}.")
+        if "propensity_odds_ratio" in self.estimates and self.propensity_names:
+            low, high = self.interval("propensity_odds_ratio")
+            for j, name in enumerate(self.propensity_names):
+                ratio = self.estimates["propensity_odds_ratio"][j]
+                lines.append(
+                    f"One more of {name} multiplies a positive's odds of a label by {ratio:.2f}, "
+                    f"between {low[j]:.2f} and {high[j]:.2f}."
+                )
+        lines.append(
+            f"95 % intervals (BCa) from {self.n_resamples} resamples"
+            + (f", {self.n_not_converged} not converged." if self.n_not_converged else ".")
+        )
+        if self.decay < 1:
+            lines.append(
+                f"decay = {self.decay:g} shifts the estimates; the intervals say how much they "
+                "vary, not how far they are off. decay=1 with stop='fixed_point' has no such shift."
+            )
+        return "\n".join(lines)
+
+    def plot(self, ax=None):
+        """Draw class prior, label frequency and the propensity curve with their intervals."""
+        ax = new_axes(ax)
+        names = ["share of positives", "share labelled among them"]
+        values = [self.estimates["class_prior"], self.estimates["label_frequency"]]
+        ends = [self.interval("class_prior"), self.interval("label_frequency")]
+        low, high = self.interval("propensity_curve")
+        for i, (feature, value) in enumerate(self.curve_points):
+            names.append(f"e at {shorten(feature, 18)} = {value:.3g}")
+            values.append(self.estimates["propensity_curve"][i])
+            ends.append((low[i], high[i]))
+        place = np.arange(len(names))[::-1]
+        ax.hlines(place, [e[0] for e in ends], [e[1] for e in ends], color=BLUE, linewidth=1.6)
+        ax.plot(values, place, "o", color=BLUE, markersize=4)
+        ax.set_yticks(place, names)
+        for text in ax.get_yticklabels():
+            plain(text)
+        ax.set_xlim(0, 1)
+        tidy(ax, grid="x")
+        return ax
+
+
+def bootstrap(
+    model,
+    X,
+    s,
+    *,
+    n_resamples: int = 200,
+    rows=None,
+    n_jobs: int | None = None,
+    random_state=None,
+) -> BootstrapResult:
+    r"""Intervals for what a fitted model says, from refits to resampled rows.
+
+    For a quantity :math:`t`: :math:`t^*_b = t(\text{rows drawn with replacement})`, with the
+    percentile interval and the bias-corrected, accelerated one (BCa; acceleration by leaving out
+    groups of rows in turn).
+
+    **Assumption.** Rows are independent, and the model is right: an interval says how much the
+    estimate would vary, not how far a wrong propensity, class model or ``decay`` below 1 shifts it.
+    The steps of a pipeline before the last stay as they were fitted.
+
+    With ``decay=1`` and ``stop="fixed_point"`` refits start from the fitted parameters; otherwise
+    each runs as ``fit`` would, since the paper's stopping rule depends on the way.
+
+    Parameters
+    ----------
+    model : fitted SAREMClassifier, or a pipeline that ends in one
+        Other learners with ``predict_propensity`` serve too.
+    X, s : the data it was fitted to
+    n_resamples : int >= 20, default=200
+    rows : table or matrix, default=None
+        Rows like ``X`` at which ``f(x)`` and ``e(x)`` get intervals.
+    n_jobs : int or None, default=None
+        Processes; -1 is one a core.
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    BootstrapResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.inspection import bootstrap
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> y = rng.random(1000) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> s = y & (rng.random(1000) < 1 / (1 + np.exp(-X[:, 2])))
+    >>> model = SAREMClassifier([2], decay=1, C=100, stop="fixed_point").fit(X, s)
+    >>> result = bootstrap(model, X, s, n_resamples=50, random_state=0)
+    >>> low, high = result.interval("class_prior")
+    >>> bool(low < y.mean() < high)
+    True
+    """
+    n_resamples = check_count(n_resamples, "n_resamples", 20)
+    parts = take_apart(model, X)
+    labelled = parts.labelled(s)
+    new = None if rows is None else take_apart(model, rows).matrix
+    probe = _Probe(parts, new)
+    refit: _Newton | _Clone
+    if _is_maximum_likelihood(parts.final):
+        refit = _Newton(parts, labelled)
+    else:
+        refit = _Clone(parts, labelled)
+    first, *draws = generators(random_state, n_resamples + 1)
+    n_rows = parts.n_rows
+    group = first.permutation(np.arange(n_rows) % min(JACKKNIFE_GROUPS, n_rows))
+    weights: list[Any] = [*draws, *((group, j) for j in range(int(group.max()) + 1))]
+    found = run_all(partial(_refit, refit, probe, n_rows), weights, n_jobs, "Bootstrap")
+    estimates = probe.quantities(parts.final)
+    stacked = {name: np.array([q[name] for q, _ in found]) for name in estimates}
+    left_out = {name: values[n_resamples:] for name, values in stacked.items()}
+    return BootstrapResult(
+        estimates=estimates,
+        resamples={name: values[:n_resamples] for name, values in stacked.items()},
+        standard_errors=refit.standard_errors() if isinstance(refit, _Newton) else None,
+        curve_points=probe.curve_points,
+        feature_names=parts.names,
+        propensity_names=[parts.names[j] for j in parts.propensity_positions],
+        n_not_converged=sum(not converged for _, converged in found[:n_resamples]),
+        decay=float(getattr(parts.final, "decay", 1.0)),
+        _acceleration={name: _acceleration(values) for name, values in left_out.items()},
+    )
+
+
+def _is_maximum_likelihood(final) -> bool:
+    return (
+        isinstance(final, SAREMClassifier)
+        and final.decay == 1
+        and final.stop == "fixed_point"
+        and final.classifier is None
+        and final.propensity_estimator is None
+    )
+
+
+class _Probe:
+    """What is read off a fitted model: its numbers, and its predictions at chosen rows."""
+
+    def __init__(self, parts, new):
+        self._new = new
+        base = np.asarray(parts.matrix.mean(axis=0)).ravel() if parts.n_rows else np.empty(0)
+        points, self.curve_points = [], []
+        for j in parts.propensity_positions:
+            column = safe_indexing(parts.matrix, [int(j)], axis=1)
+            values = np.unique(column.toarray() if sparse.issparse(column) else np.asarray(column))
+            if len(values) > FEW_VALUES:
+                values = np.unique(np.quantile(values, np.linspace(0.01, 0.99, CURVE_POINTS)))
+            for value in values:
+                point = np.array(base, dtype=np.float64)
+                point[j] = value
+                points.append(point)
+                self.curve_points.append((parts.names[j], float(value)))
+        self._points = parts.like_matrix(np.array(points)) if points else None
+
+    def quantities(self, model) -> dict[str, np.ndarray]:
+        found: dict[str, Any] = {
+            "class_prior": model.class_prior_,
+            "label_frequency": model.label_frequency_,
+        }
+        for name in ("coef", "propensity_coef"):
+            if hasattr(model, f"{name}_"):
+                intercept = getattr(model, f"{name.replace('coef', 'intercept')}_")
+                found[name] = np.append(getattr(model, f"{name}_")[0], intercept)
+                found[name.replace("coef", "odds_ratio")] = np.exp(found[name])
+        curve = np.empty(0) if self._points is None else model.predict_propensity(self._points)
+        found["propensity_curve"] = curve
+        if self._new is not None:
+            found["probability"] = model.predict_proba(self._new)[:, 1]
+            found["propensity"] = model.predict_propensity(self._new)
+        return {name: np.asarray(value, dtype=np.float64) for name, value in found.items()}
+
+
+class _Clone:
+    """Refits by ``fit`` itself, on the rows drawn."""
+
+    def __init__(self, parts, labelled):
+        self._model, self._X = clone(parts.final), parts.matrix
+        self._s = parts.final.classes_[labelled.astype(int)]
+
+    def __call__(self, counts: np.ndarray):
+        rows = np.repeat(np.arange(len(counts)), counts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what one fit would say two hundred times
+            model = clone(self._model).fit(safe_indexing(self._X, rows), self._s[rows])
+        return model, bool(getattr(model, "converged_", True))
+
+
+class _Newton:
+    """Refits of the joint maximum likelihood, from the fitted parameters."""
+
+    def __init__(self, parts, labelled):
+        final = parts.final
+        X = check_array(parts.matrix, accept_sparse="csr", dtype=np.float64)
+        self._final, self._labelled = final, labelled
+        self._joint = JointLogistic(
+            X, parts.propensity_positions, C=final.C, propensity_C=final.propensity_C
+        )
+        self._start = np.concatenate(
+            [
+                final.coef_[0],
+                final.intercept_,
+                final.propensity_coef_[0],
+                final.propensity_intercept_,
+            ]
+        )
+
+    def __call__(self, counts: np.ndarray):
+        weight = counts.astype(np.float64)
+        fit = self._joint.climb(self._start, self._labelled, weight)
+        model = copy.copy(self._final)
+        theta, phi = np.split(fit.parameters, [self._joint.n_theta])
+        model.coef_, model.intercept_ = theta[None, :-1], theta[-1:]
+        model.propensity_coef_, model.propensity_intercept_ = phi[None, :-1], phi[-1:]
+        model.class_prior_ = self._joint.class_prior(fit.parameters, weight)
+        share = float(np.average(self._labelled, weights=weight))
+        model.label_frequency_ = min(share / model.class_prior_, 1.0)
+        return model, fit.converged
+
+    def standard_errors(self) -> dict[str, np.ndarray] | None:
+        """By the observed information; class prior and label frequency by the delta method."""
+        information = self._joint.information(self._start, self._labelled)
+        try:
+            factor = cho_factor(information)
+        except LinAlgError:
+            return None
+        inverse = cho_solve(factor, np.eye(len(information)))
+        errors = np.sqrt(np.diag(inverse))
+        n_theta = self._joint.n_theta
+        f, _ = self._joint.probabilities(self._start)
+        push_f, push_e = self._joint.scores(self._start, self._labelled)
+        slant = np.zeros(len(information))
+        slant[:n_theta] = self._joint.times_rows(f * (1 - f))[0] / len(f)
+        direction = inverse @ slant
+        # Each row's pull on the class prior: its own f, and its score through the parameters.
+        through = self._joint.along(direction, push_f, push_e)
+        prior = float(f.mean())
+        pull = f - prior + len(f) * through
+        share = float(self._labelled.mean())
+        pull_c = (self._labelled - share) / prior - share / prior**2 * pull
+        return {
+            "class_prior": np.asarray(np.sqrt(np.mean(pull**2) / len(f))),
+            "label_frequency": np.asarray(np.sqrt(np.mean(pull_c**2) / len(f))),
+            "coef": errors[:n_theta],
+            "propensity_coef": errors[n_theta:],
+        }
+
+
+def _refit(refit, probe: _Probe, n_rows: int, draw) -> tuple[dict[str, np.ndarray], bool]:
+    if isinstance(draw, tuple):
+        group, left_out = draw
+        counts = (group != left_out).astype(np.int64)
+    else:
+        counts = draw.multinomial(n_rows, np.full(n_rows, 1 / n_rows))
+    model, converged = refit(counts)
+    return probe.quantities(model), converged
+
+
+def _acceleration(left_out: np.ndarray) -> np.ndarray:
+    """Skewness of the pulls of the groups, over six."""
+    pull = left_out.mean(axis=0) - left_out
+    spread = np.sum(pull**2, axis=0) ** 1.5
+    return np.divide(
+        np.sum(pull**3, axis=0), 6 * spread, out=np.zeros_like(spread), where=spread > 0
+    )

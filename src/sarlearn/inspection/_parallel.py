@@ -1,0 +1,37 @@
+"""Many refits side by side: processes of one BLAS thread each, and a bar on terminals."""
+
+import sys
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from .._compat import one_blas_thread
+
+
+def run_all(function: Callable, arguments: Iterable, n_jobs: int | None, progress: str) -> list:
+    """``[function(a) for a in arguments]``, in order, with a count on a terminal.
+
+    ``n_jobs`` is as in scikit-learn: None is 1, -1 is one a core. Arguments travel in a few
+    bundles, since the data travel with each.
+    """
+    arguments = list(arguments)
+    shown = sys.stderr.isatty()
+    # On a terminal also one process counts often.
+    bundles = min(8 * effective_n_jobs(n_jobs), len(arguments))
+    places = np.array_split(np.arange(len(arguments)), bundles) if bundles else []
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    jobs = (delayed(_bundle)(function, [arguments[i] for i in part]) for part in places)
+    results: list = []
+    for found in parallel(jobs):
+        results += found
+        if shown:
+            print(f"\r{progress}: {len(results)} of {len(arguments)}", end="", file=sys.stderr)
+    if shown:
+        print(file=sys.stderr)
+    return results
+
+
+def _bundle(function, arguments) -> list:
+    with one_blas_thread():
+        return [function(argument) for argument in arguments]
