@@ -283,6 +283,28 @@ def test_simulate_directions_classes_and_text(call, folder):
     assert (folder / "s.csv").read_bytes() == (folder / "s2.csv").read_bytes()
 
 
+def test_without_pandas_polars_does_the_same(call, folder, monkeypatch):
+    monkeypatch.setattr("sarlearn.io.table_backend", lambda: "polars")
+    fit = ("fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id")
+    code, out, _ = call(
+        *fit, *("--propensity", "age", "--propensity", "plan", "--json", "-o", "polars.skops")
+    )
+    assert code == 0
+    expected = json.loads((folder / "fit.json").read_text())
+    found = json.loads(out)
+    assert found["estimates"] == pytest.approx(expected["estimates"])
+    assert found["candidates"]["rows"][0]["id"] == expected["candidates"]["rows"][0]["id"]
+    code, _, _ = call("predict", "polars.skops", "patients.arrow", "-o", "polars.arrow")
+    assert code == 0
+    assert pl.read_ipc(folder / "polars.arrow").columns[-1] == "posterior"
+    assert call("report", "polars.skops", "patients.arrow", "-o", "polars.html")[0] == 0
+    simulate = ("simulate", "classes.csv.gz", "--class", "ill", "--propensity", "bmi")
+    assert call(*simulate, "-o", "polars.parquet")[0] == 0
+    assert pl.read_parquet(folder / "polars.parquet")["labelled"].sum() > 0
+    prior = ("prior", "patients.arrow", "--label", "diagnosed", "--id", "patient_id")
+    assert call(*prior, "--method", "EN")[0] == 0
+
+
 def test_prior_compares_methods(call):
     code, out, _ = call(
         *("prior", "patients.csv", "--label", "diagnosed", "--id", "patient_id"),

@@ -124,19 +124,16 @@ def print_text(text: str) -> None:
 
 
 def print_rows(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
-    """Print aligned columns; the first to the left, the last as it is, the others to the right."""
-    from rich import box
+    """Print aligned columns: the first to the left, the others to the right."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD if header else None, show_header=bool(header), pad_edge=False)
-    width = len(rows[0])
-    for index in range(width):
-        middle = index > 0
+    table = Table(box=None, show_header=bool(header), header_style="bold", pad_edge=False)
+    for index, _ in enumerate(rows[0]):
         table.add_column(
             Text(header[index]) if header else "",
-            justify="right" if middle else "left",
+            justify="right" if index else "left",
             overflow="fold",
         )
     for row in rows:
