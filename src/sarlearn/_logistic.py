@@ -253,7 +253,7 @@ def fit_logistic(
 def _curvature(blocks, sums, row_curvature, ridge) -> Curvature | WideCurvature:
     if row_curvature is None:
         return Curvature(sums.hessian, ridge)
-    return WideCurvature(blocks, row_curvature.copy(), ridge, rtol=1e-2)
+    return WideCurvature(blocks, row_curvature.copy(), ridge)
 
 
 def _evaluate(blocks, target, weight, theta, bend: bool, row_curvature=None) -> LogisticSums:
