@@ -71,7 +71,7 @@ def check_count(value, name: str, least: int) -> int:
 
 def check_positive(value, name: str) -> float:
     """A number above zero."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name} must be a number above 0; got {value!r}.")
     return float(value)
 

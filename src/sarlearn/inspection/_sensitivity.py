@@ -92,7 +92,7 @@ class SensitivityResult:
         ax = new_axes(ax)
         names = [row.name for row in self.rows] + [f"e times {row.factor:g}" for row in self.scaled]
         place = np.arange(len(names))[::-1]
-        priors = [row.class_prior for row in (*self.rows, *self.scaled)]
+        priors = [row.class_prior for row in self.rows] + [row.class_prior for row in self.scaled]
         ax.plot(priors, place, "o", color=BLUE, label="class prior")
         agreement = [row.rank_agreement for row in self.rows]
         ax.plot(agreement, place[: len(agreement)], "s", color=GREEN, label="rank agreement")
