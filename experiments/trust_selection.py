@@ -55,7 +55,7 @@ def measure(dataset: str, labelling: int, flexible: bool) -> dict[str, Any]:
 
 
 def _table(dataset: str, labelling: int, rng):
-    """Standardised rows of a table, labelled by one attribute or none: ``sigmoid(-0.8 + 1.5 z)``."""
+    """Standardised rows of a table, labelled by one attribute (logistic) or by none."""
     data = load_rows(dataset, MAX_ROWS)
     X = data.X.toarray() if hasattr(data.X, "toarray") else np.asarray(data.X, dtype=np.float64)
     spread = X.std(axis=0)

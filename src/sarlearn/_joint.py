@@ -164,9 +164,9 @@ class JointLogistic:
     ) -> JointFit:
         """The maximum next to a start.
 
-        Few columns: Newton's method, which turns negative curvature round. Many: EM's curvature, renewed now and then, mended by what the steps teach
-        (BFGS); on 4,300 x 200 twenty times faster. Ends when one more step would add less than
-        ``tol`` to the log-likelihood.
+        Few columns: Newton's method, which turns negative curvature round. Many: EM's curvature,
+        renewed now and then, mended by what the steps teach (BFGS); on 4,300 x 200 twenty times
+        faster. Ends when one more step would add less than ``tol`` to the log-likelihood.
         """
         newton = self.n_theta <= NEWTON_COLUMNS
         wanted = ("observed",) if newton else ()
