@@ -15,7 +15,7 @@ from sarlearn import SAREMClassifier
 
 # Iterations timed at either end of the path where the whole would take too long.
 END_ITERATIONS = 4
-DENSE_BYTES = 2**31
+DENSE_BYTES = 2**28
 PEER_BYTES = 12 * 2**30
 
 
@@ -149,7 +149,8 @@ def pysarpu(problem: Problem, *, limit: float, expected: int) -> Outcome:
         f, e = np.roll(model.cmodel.params, -1), np.roll(model.emodel.params, -1)
         return Outcome(cpu, wall, n_iter, f, e)
     # Of the iterations that ended; if none did, an iteration takes at least what was spent.
-    each = (model.began[n_iter] - model.began[0]) / n_iter if n_iter else cpu
+    ends = [*model.began, time.process_time()]
+    each = (ends[n_iter] - ends[0]) / n_iter if n_iter else cpu
     iterations = max(expected, n_iter + 1)
     note = f"cut off after {n_iter} iterations, {cpu:.0f} s"
     return Outcome(each * iterations, each * iterations, iterations, extrapolated=True, note=note)

@@ -1,7 +1,8 @@
 """What a fit of sarlearn did: passes, how much of X it read, Hessians and their flops.
 
 The counters hang on the few places through which every row goes: the sum over blocks and the Gram
-product of one block. They cost time, so no run is both timed and counted.
+product of one block. They cost some time where blocks are small; the best of several runs is then
+one of those that are not counted.
 """
 
 import contextlib

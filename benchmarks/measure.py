@@ -16,7 +16,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from benchmarks import contestants
-from benchmarks.counters import counting
+from benchmarks.counters import Counts, counting
 from benchmarks.memory import memory_now, memory_peak
 from benchmarks.workloads import BY_KEY, Problem, coded_table, tall
 
@@ -43,7 +43,8 @@ def fit(workload, method, rows=None, limit=60.0, repeat_seconds=5.0, repeats=15,
     run = _contestant(method, problem, limit, Path(saved) / f"{workload}-slope.npz")
     _warm_up(method)
     before = memory_now()
-    outcomes = [run()]
+    with counting(problem.X.shape[1]) as counts:
+        outcomes = [run()]
     added = memory_peak() - before
     while sum(o.cpu for o in outcomes) < repeat_seconds and len(outcomes) < repeats:
         outcomes.append(run())
@@ -70,7 +71,7 @@ def fit(workload, method, rows=None, limit=60.0, repeat_seconds=5.0, repeats=15,
         **best.extra,
     }
     if record and method in ("slope", "fixed_point"):
-        result |= _bound(problem, run)
+        result |= _bound(problem, counts)
     return result
 
 
@@ -89,10 +90,8 @@ def _contestant(method, problem: Problem, limit, start):
     )
 
 
-def _bound(problem: Problem, run) -> dict:
+def _bound(problem: Problem, counts: Counts) -> dict:
     """What the machine would need at least: X read once a pass, and the flops of the Hessians."""
-    with counting(problem.X.shape[1]) as counts:
-        run()
     entries = problem.X.nnz if sparse.issparse(problem.X) else problem.X.size
     reads = counts.elements / entries
     read = read_seconds(problem)

@@ -65,7 +65,9 @@ def _ratios(ax, known) -> None:
             ax.plot([target] * 2, [place - height, place], color="black", lw=1.8,
                     label=None if shown else "target, against naive")  # fmt: skip
             shown = True
-    ax.set_yticks(places, [f"{key}\n{_shape(m['slope'])}" for key, m in known.items()], fontsize=8)
+    ax.set_yticks(
+        places, [f"{key}\n{tables.shape(m['slope'])}" for key, m in known.items()], fontsize=8
+    )
     ax.invert_yaxis()
     ax.set_xscale("log")
     ax.set_xlim(right=ax.get_xlim()[1] * 2)
@@ -73,11 +75,6 @@ def _ratios(ax, known) -> None:
     ax.set_title("sarlearn (slope) is so many times faster (hatched: extrapolated)", fontsize=10)
     ax.legend(loc="lower right", fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _shape(row) -> str:
-    rows, columns = number(row, "rows"), number(row, "columns")
-    return f"{rows:,.0f} x {columns:,.0f}" if rows and columns else ""
 
 
 def _rows(ax, lines) -> None:

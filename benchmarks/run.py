@@ -24,26 +24,42 @@ from benchmarks import report, startup, store
 from benchmarks.workloads import SMALL, Workload, available
 
 OTHER_PARTS = ["scaling", "small", "startup"]
-METHODS = ["slope", "fixed_point", "naive", "naive_csr", "pysarpu"]
-SPARSE = {"a", "f", "newsgroups"}
 SCALING_ROWS = [5_000, 16_000, 50_000, 160_000, 500_000, 1_600_000, 5_000_000]
+SLOW_REAL = {"adult", "ijcnn", "covtype"}  # no part of a quick run unless asked for
+UNPACKED = {"a", "newsgroups"}  # sparse, and small enough for the naive way to unpack
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is spent on each measurement, in seconds."""
+    """What is measured, and how much is spent on each measurement (seconds)."""
 
-    quick: bool
-    naive_limit: float
-    peer_limit: float
-    repeat_seconds: float
-    scaling_rows: list[int]
-    small_seconds: float
-    rounds: int
+    quick: bool = False
+    methods: tuple[str, ...] = ("slope", "fixed_point", "naive", "naive_csr", "pysarpu")
+    two_threads: tuple[str, ...] = ()  # workloads; none: all
+    naive_limit: float = 150.0
+    peer_limit: float = 60.0
+    repeat_seconds: float = 6.0
+    scaling_rows: tuple[int, ...] = tuple(SCALING_ROWS)
+    dtypes: tuple[str, ...] = ("float64", "float32")
+    small_methods: tuple[str, ...] = ("slope", "fixed_point")
+    small_seconds: float = 3.0
+    rounds: int = 9
 
 
-FULL = Plan(False, 150.0, 60.0, 6.0, SCALING_ROWS, 3.0, 9)
-QUICK = Plan(True, 6.0, 4.0, 1.0, SCALING_ROWS[:5], 0.7, 3)
+FULL = Plan()
+QUICK = Plan(
+    quick=True,
+    methods=("slope", "fixed_point", "naive", "pysarpu"),
+    two_threads=("c", "e"),
+    naive_limit=3.0,
+    peer_limit=2.0,
+    repeat_seconds=0.5,
+    scaling_rows=(5_000, 50_000, 250_000),
+    dtypes=("float64",),
+    small_methods=("slope",),
+    small_seconds=0.5,
+    rounds=2,
+)
 
 
 def job(threads: int = 1, timeout: float = 1800.0, **what) -> dict:
@@ -100,7 +116,11 @@ class Benchmark:
     def _workload_steps(self, workload: Workload) -> list[tuple[str, Step]]:
         rows: dict[str, dict] = {}
         title = f"workload {workload.key}: "
-        methods = [m for m in METHODS if m != "naive_csr" or workload.key in SPARSE - {"f"}]
+        methods = [
+            method
+            for method in self.plan.methods
+            if method != "naive_csr" or workload.key in UNPACKED
+        ]
         out = [
             (f"{title}{method}", lambda method=method: self.fit(workload, method, rows))
             for method in methods
@@ -120,7 +140,7 @@ class Benchmark:
             "method": method,
             "rows": size,
             "limit": plan.peer_limit if method == "pysarpu" else plan.naive_limit,
-            "repeat_seconds": plan.repeat_seconds * (4 if method == "naive" else 1),
+            "repeat_seconds": plan.repeat_seconds * (1 if plan.quick or method != "naive" else 4),
             "saved": str(self.saved),
         }
         load = os.getloadavg()[0]
@@ -130,8 +150,8 @@ class Benchmark:
             return
         result |= {"wall_1": result.pop("wall"), "load": load}
         # liblinear knows one thread only: its second run would only cost time.
-        threaded = not method.startswith("naive")
-        if threaded and not result["extrapolated"] and result["cpu"] < 20 * plan.repeat_seconds:
+        wanted = not plan.two_threads or workload.key in plan.two_threads
+        if wanted and not method.startswith("naive") and not result["extrapolated"]:
             two = job(threads=2, record=False, **what)
             result["wall_2"] = two.get("wall", "")
         elif result["extrapolated"]:
@@ -153,7 +173,7 @@ class Benchmark:
     def scaling(self, rows: int) -> None:
         made = []
         for method in ("slope", "fixed_point"):
-            for dtype in ("float64", "float32"):
+            for dtype in self.plan.dtypes:
                 seconds = self.plan.repeat_seconds
                 result = job(
                     kind="scale", rows=rows, method=method, dtype=dtype, repeat_seconds=seconds
@@ -166,7 +186,7 @@ class Benchmark:
         made = []
         seconds = self.plan.small_seconds
         what = {"kind": "small", "workload": workload.key, "seconds": seconds}
-        for method in ("slope", "fixed_point"):
+        for method in self.plan.small_methods:
             alone = job(**what, method=method)
             both = self._at_once(2, **what, method=method)
             row = {"workload": workload.key, "method": method, **alone, "load": os.getloadavg()[0]}
@@ -213,7 +233,7 @@ def main(arguments: list[str] | None = None) -> None:
         TimeElapsedColumn(),
     ]
     with tempfile.TemporaryDirectory() as saved, Progress(*columns, console=console) as progress:
-        parts = chosen.only or known
+        parts = chosen.only or [part for part in known if not (plan.quick and part in SLOW_REAL)]
         steps = Benchmark(plan, folder, Path(saved)).steps(parts)
         bar = progress.add_task("", total=len(steps))
         for title, step in steps:
