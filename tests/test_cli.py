@@ -2,13 +2,9 @@
 
 import io
 import json
-import os
 import re
 import resource
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,25 +12,16 @@ import polars as pl
 import pytest
 
 import sarlearn
+from cli_tools import fill, process
 from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier, cli
 from sarlearn.saving import load_file, save
 from table_data import adult_like, hostile, patients
 
-SOURCE = str(Path(sarlearn.__file__).parents[1])
 
-
-def process(*arguments, cwd=None, **options):
-    """Run the command as a person does."""
-    return subprocess.run(
-        [sys.executable, "-m", "sarlearn", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-        timeout=300,
-        **options,
-    )
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return fill(tmp_path_factory.mktemp("work"))
 
 
 @pytest.fixture
@@ -48,28 +35,6 @@ def call(capsys, monkeypatch, folder):
         return code, out, err
 
     return run
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with a table in several forms, and a model fitted to it by the command."""
-    path = tmp_path_factory.mktemp("work")
-    table, y, _ = patients(1500)
-    table.to_csv(path / "patients.csv", index=False)
-    pl.from_pandas(table).write_ipc(path / "patients.arrow")
-    table.drop(columns="diagnosed").iloc[::-1].to_parquet(path / "new.parquet")
-    table.assign(ill=np.where(y, "yes", "no")).drop(columns="diagnosed").to_csv(
-        path / "classes.csv.gz", index=False
-    )
-    result = process(
-        *("fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id"),
-        *("--propensity", "age", "--propensity", "plan", "--report", "report.html"),
-        *("-o", "model.skops", "--json"),
-        cwd=path,
-    )
-    assert result.returncode == 0, result.stderr
-    (path / "fit.json").write_text(result.stdout)
-    return path
 
 
 def test_help_answers_at_once():
@@ -337,176 +302,6 @@ def test_demo_writes_its_report(call, folder):
     assert "ink" in html
 
 
-FIT = ("fit", "patients.csv", "-o", "bad.skops")
-GOOD = (*FIT, "--label", "diagnosed")
-BAD = [
-    ([], r"Usage: sarlearn", 0),
-    (["fitt"], r"No such command 'fitt'", 2),
-    ([*FIT], r"Missing option '--label'", 2),
-    ([*FIT, "--label", "diagnosd"], r"no column 'diagnosd'\. Nearest names: diagnosed\.", 2),
-    ([*FIT, "--label", "zzz"], r"no column 'zzz'\. Columns: patient_id, age, plan", 2),
-    (
-        [*FIT, "--label", "plan"],
-        r"holds 3 values that are not a yes and a no \(basic, full, none\)",
-        2,
-    ),
-    (
-        [*GOOD, "--propensity", "Plan"],
-        r"--propensity: .*Nearest names: plan",
-        2,
-    ),
-    (
-        [*GOOD, "--propensity", "diagnosed"],
-        r"cannot be both label and prop",
-        2,
-    ),
-    ([*GOOD, *("--drop", "age") * 2], r"names the column 'age' twice", 2),
-    ([*GOOD, "--decay", "1.5"], r"1\.5 is not in the range 0<x<=1", 2),
-    ([*GOOD, "--C", "0"], r"0\.0 is not in the range x>0", 2),
-    (
-        [*GOOD, "--stop", "now"],
-        r"'now' is not one of 'slope', 'fixed_point'",
-        2,
-    ),
-    (["fit", "none.csv", "--label", "a", "-o", "bad.skops"], r"There is no file none\.csv", 2),
-    (["fit", "empty.csv", "--label", "a", "-o", "bad.skops"], r"empty\.csv is empty\.", 2),
-    (["fit", "broken.parquet", "--label", "a", "-o", "bad.skops"], r"cannot be read as parquet", 2),
-    (["fit", "notes.docx", "--label", "a", "-o", "bad.skops"], r"names no known table format", 2),
-    (["fit", "three.csv", "--label", "s", "-o", "bad.skops"], r"Only 3 of 40 rows are labelled", 2),
-    (["fit", "all.csv", "--label", "s", "-o", "bad.skops"], r"All 40 rows are labelled", 2),
-    (["fit", "dates.csv", "--label", "s", "-o", "bad.skops"], r"'seen' holds dates, such as", 2),
-    (["fit", "patients.csv", "--label", "diagnosed", "-o", "model.skops"], r"use --force", 2),
-    (
-        ["fit", "patients.csv", "--label", "diagnosed", "-o", "no/m.skops"],
-        r"There is no folder no",
-        2,
-    ),
-    (["fit", "patients.csv", "--label", "diagnosed", "-o", "."], r"is a folder; name a file", 2),
-    ([*GOOD, "--report", "bad.skops"], r"Two outputs have the same name", 2),
-    (["predict", "none.skops", "patients.csv", "-o", "bad.csv"], r"There is no model file", 2),
-    (
-        ["predict", "patients.csv", "patients.csv", "-o", "bad.csv"],
-        r"not a model saved by sarlearn",
-        2,
-    ),
-    (["predict", "cut.skops", "patients.csv", "-o", "bad.csv"], r"or it is damaged", 2),
-    (["predict", "model.skops", "three.csv", "-o", "bad.csv"], r"--id: the table has no column", 2),
-    (["predict", "model.skops", "three.csv", "--id", "x", "-o", "bad.csv"], r"no column 'age'", 2),
-    (["predict", "model.skops", "new.parquet", "-o", "bad.txt.zip"], r"names no known table", 2),
-    (
-        ["predict", "model.skops", "patients.csv", "-o", "patients.csv", "--force"],
-        r"is an input of this command",
-        2,
-    ),
-    (["report", "model.skops", "new.parquet", "-o", "bad.html"], r"no label column 'diagnosed'", 2),
-    (
-        ["report", "model.skops", "none_labelled.csv", "-o", "bad.html"],
-        r"must hold labelled and unlabelled rows",
-        2,
-    ),
-    (
-        ["predict", "model.skops", "scored_before.csv", "-o", "bad.csv", "--keep-all"],
-        r"already has",
-        2,
-    ),
-    (
-        ["prior", "patients.csv", "--label", "diagnosed", "--method", "x"],
-        r"accepted are BBE, KM1",
-        2,
-    ),
-    (["simulate", "patients.csv", "--class", "plan", "-o", "bad.csv"], r"with --positive which", 2),
-    (
-        ["simulate", "patients.csv", "--class", "plan", "--positive", "x", "-o", "bad.csv"],
-        r"no row of 'plan' holds 'x'; it holds basic, full, none",
-        2,
-    ),
-]
-SIMULATE = ["simulate", "patients.csv", "--class", "diagnosed", "-o", "bad.csv"]
-BAD += [
-    ([*SIMULATE, "--mechanism", "constant", "--propensity", "age"], r"takes no --propensity", 2),
-    ([*SIMULATE, "--mechanism", "one"], r"one --propensity column, not 0", 2),
-    ([*SIMULATE, "--mechanism", "logistic"], r"needs at least one --propensity", 2),
-    ([*SIMULATE, "--propensity", "age", "--falling", "bmi"], r"'bmi', which is no --propensity", 2),
-    ([*SIMULATE, "--propensity", "age", "--low", "0.9"], r"--low \(0\.9\) exceeds --high", 2),
-    (
-        [*SIMULATE, "--propensity", "age", "--mechanism", "logistic", "--high", "1"],
-        r"cannot reach a propensity of 1",
-        2,
-    ),
-    ([*SIMULATE, "--label", "age"], r"already has a column 'age'", 2),
-    ([*SIMULATE, "--propensity-column", "labelled"], r"already has a column 'labelled'", 2),
-    (["simulate", "all.csv", "--class", "s", "-o", "bad.csv"], r"must hold positive and other", 2),
-    (
-        ["simulate", "three.csv", "--class", "s", "--propensity", "same", "-o", "bad.csv"],
-        r"'same' holds a single value",
-        2,
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def bad_files(folder):
-    x = np.arange(40.0)
-    one = pd.DataFrame({"x": x, "same": 1, "s": 1})
-    one.to_csv(folder / "all.csv", index=False)
-    one.assign(s=(x < 3) * 1).to_csv(folder / "three.csv", index=False)
-    one.assign(seen="2024-02-03", s=(x < 20) * 1).to_csv(folder / "dates.csv", index=False)
-    table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str})
-    table.assign(diagnosed=0).to_csv(folder / "none_labelled.csv", index=False)
-    table.assign(probability=0).to_csv(folder / "scored_before.csv", index=False)
-    (folder / "empty.csv").write_text("")
-    (folder / "broken.parquet").write_text("no table")
-    (folder / "notes.docx").write_text("words")
-    (folder / "cut.skops").write_bytes((folder / "model.skops").read_bytes()[:1000])
-
-
-@pytest.mark.parametrize(("arguments", "message", "expected"), BAD)
-def test_bad_usage_and_bad_data_get_one_sentence(
-    call, folder, bad_files, arguments, message, expected
-):
-    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    code, out, err = call(*arguments)
-    assert code == expected
-    assert re.search(message, err + out)
-    if expected:
-        assert out == ""
-        assert err.count("\n") == 1
-        assert err.startswith("Error: ")
-    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
-
-
-def test_bad_data_as_a_process(folder, bad_files, monkeypatch):
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")  # a terminal that cannot show every name
-    for arguments in (
-        ["fit", "patients.csv", "--label", "🦄", "-o", "bad.skops"],
-        ["predict", "cut.skops", "patients.csv", "-o", "bad.csv"],
-    ):
-        result = process(*arguments, cwd=folder)
-        assert result.returncode == 2
-        assert result.stdout == ""
-        assert re.fullmatch(r"Error: [^\n]+\n", result.stderr)
-    assert not list(folder.glob("*bad*"))
-
-
-def test_a_write_that_fails_leaves_the_old_output_whole(folder):
-    """The system refuses to write more than 20 kB, as a full disk would in the midst of a file."""
-    path = folder / "kept.csv"
-    path.write_text("old")
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
-    result = process(
-        *("predict", "model.skops", "patients.csv", "-o", "kept.csv", "--force"),
-        cwd=folder,
-        preexec_fn=limit,
-    )
-    assert result.returncode == 2
-    assert re.fullmatch(r"Error: [^\n]*[Ff]ile too large[^\n]*\n", result.stderr)
-    assert path.read_text() == "old"
-    assert not list(folder.glob(".kept*"))
-
-
 def test_a_hundred_thousand_rows_within_a_minute(tmp_path):
     table, y = adult_like(100_000)
     table.to_csv(
@@ -567,65 +362,10 @@ def test_a_person_who_watches_sees_progress(call, folder, monkeypatch):
     assert "Comparing with simpler assumptions" in screen.getvalue()
 
 
-def test_faults_of_the_program_are_told_apart(call, monkeypatch):
-    def fail(**options):
-        raise RuntimeError("unexpected\nstate")
-
-    monkeypatch.setattr("sarlearn.cli.prior.prior", fail)
-    code, _, err = call("prior", "patients.csv", "--label", "diagnosed")
-    assert code == 1
-    assert err.startswith(
-        "Error: the program failed (RuntimeError: unexpected state); set SARLEARN_"
+def test_public_names_come_when_asked_for():
+    assert {"SAREMClassifier", "make_table_classifier", "report", "save", "load"} <= set(
+        dir(sarlearn)
     )
-    monkeypatch.setenv("SARLEARN_TRACEBACK", "1")
-    with pytest.raises(RuntimeError):
-        call("prior", "patients.csv", "--label", "diagnosed")
-
-
-def test_other_ends(call, monkeypatch, folder):
-    import click
-
-    def raise_later(error):
-        def fail(**options):
-            raise error
-
-        return fail
-
-    monkeypatch.setattr("sarlearn.cli.prior.prior", raise_later(click.exceptions.Abort()))
-    assert call("prior", "patients.csv", "--label", "x")[0] == 130
-    denied = PermissionError(13, "Permission denied", "secret.csv")
-    monkeypatch.setattr("sarlearn.cli.prior.prior", raise_later(denied))
-    assert call("prior", "t.csv", "--label", "x")[2] == "Error: secret.csv: Permission denied.\n"
-    monkeypatch.setattr("sarlearn.cli.prior.prior", raise_later(click.ClickException("no")))
-    assert call("prior", "t.csv", "--label", "x")[::2] == (2, "Error: no\n")
-    monkeypatch.setattr("os.access", lambda path, mode: False)
-    assert "may not be written" in call("simulate", "t.csv", "--class", "x", "-o", "n.csv")[2]
-
-
-def test_a_reader_that_goes_away(folder):
-    """``sarlearn ... | head``: the pipe is closed before the command writes."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    result = subprocess.run(
-        [sys.executable, "-m", "sarlearn", "fit", "--help"],
-        stdout=writer,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": SOURCE, "PYTHONUNBUFFERED": "1"},
-        check=False,
-    )
-    os.close(writer)
-    assert result.returncode == 1
-    assert result.stderr == b""
-
-
-def test_without_click_the_extra_is_named(call, monkeypatch):
-    monkeypatch.setitem(sys.modules, "click", None)
-    code, _, err = call("--help")
-    assert code == 2
-    assert "sarlearn[cli]" in err
-
-
-def test_main_exits_with_the_code(monkeypatch, folder):
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["--version"])
-    assert caught.value.code == 0
+    assert all(callable(getattr(sarlearn, name)) for name in sarlearn.__all__)
+    with pytest.raises(AttributeError, match="'sarlearn' has no attribute 'nothing'"):
+        _ = sarlearn.nothing

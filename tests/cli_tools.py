@@ -1,0 +1,47 @@
+"""Run the ``sarlearn`` command in tests, in a folder with tables and a model."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import sarlearn
+from table_data import patients
+
+SOURCE = str(Path(sarlearn.__file__).parents[1])
+
+
+def process(*arguments, cwd=None, **options):
+    """Run the command as a person does."""
+    return subprocess.run(
+        [sys.executable, "-m", "sarlearn", *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        timeout=300,
+        **options,
+    )
+
+
+def fill(path):
+    """Put a table in several forms into a folder, and a model fitted to it by the command."""
+    table, y, _ = patients(1500)
+    table.to_csv(path / "patients.csv", index=False)
+    pl.from_pandas(table).write_ipc(path / "patients.arrow")
+    table.drop(columns="diagnosed").iloc[::-1].to_parquet(path / "new.parquet")
+    table.assign(ill=np.where(y, "yes", "no")).drop(columns="diagnosed").to_csv(
+        path / "classes.csv.gz", index=False
+    )
+    result = process(
+        *("fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id"),
+        *("--propensity", "age", "--propensity", "plan", "--report", "report.html"),
+        *("-o", "model.skops", "--json"),
+        cwd=path,
+    )
+    assert result.returncode == 0, result.stderr
+    (path / "fit.json").write_text(result.stdout)
+    return path
