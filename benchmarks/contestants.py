@@ -14,7 +14,7 @@ from benchmarks.workloads import Problem
 from sarlearn import SAREMClassifier
 
 # Iterations timed at either end of the path where the whole would take too long.
-END_ITERATIONS = 4
+END_ITERATIONS = 3
 DENSE_BYTES = 2**28
 PEER_BYTES = 12 * 2**30
 

@@ -253,6 +253,7 @@ def _warm_up(method) -> None:
 def machine() -> dict:
     """Cores, processor and versions."""
     import platform
+    import subprocess
 
     import joblib
     import scipy
@@ -269,6 +270,8 @@ def machine() -> dict:
     blas = [
         f"{b['internal_api']} {b['version']}" for b in threadpool_info() if b["user_api"] == "blas"
     ]
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, cwd=Path(__file__).parent)
     return {
         "processor": name,
         "cores": joblib.cpu_count(),
@@ -276,7 +279,7 @@ def machine() -> dict:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
-        "sarlearn": sarlearn.__version__,
+        "sarlearn": f"{sarlearn.__version__} {commit.stdout.strip()}".strip(),
         "BLAS": ", ".join(sorted(blas)),
         "GEMM, one thread, Gflop/s": round(gemm_rate() / 1e9, 1),
     }

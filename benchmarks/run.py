@@ -36,8 +36,8 @@ class Plan:
     quick: bool = False
     methods: tuple[str, ...] = ("slope", "fixed_point", "naive", "naive_csr", "pysarpu")
     two_threads: tuple[str, ...] = ()  # workloads; none: all
-    naive_limit: float = 150.0
-    peer_limit: float = 60.0
+    naive_limit: float = 120.0
+    peer_limit: float = 25.0
     repeat_seconds: float = 6.0
     scaling_rows: tuple[int, ...] = tuple(SCALING_ROWS)
     dtypes: tuple[str, ...] = ("float64", "float32")
@@ -210,7 +210,8 @@ class Benchmark:
         store.merge("startup", startup.measure(self.plan.rounds), self.folder)
 
     def machine(self) -> None:
-        facts = job(kind="machine")
+        load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+        facts = job(kind="machine") | {"load before the run (1, 5, 15 min)": load}
         rows = [{"what": name, "value": value} for name, value in facts.items()]
         store.merge("machine", rows, self.folder)
 
