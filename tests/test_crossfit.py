@@ -218,9 +218,8 @@ def test_held_out_scores_have_not_seen_the_row():
 
 STOCK = [
     CrossFitSARClassifier(),
-    CrossFitSARClassifier(C=10.0, cv=3),
     CrossFitSARClassifier(classifier=GaussianNB(), cv=2),
-    CrossFitPrior(),
+    CrossFitPrior(Cs=[1.0, 10.0], cv=3),
 ]
 
 
