@@ -3,7 +3,8 @@
 Mechanisms, with ``z`` a column standardised: ``weak`` and ``along`` are
 ``e = sigmoid(-0.8 + 1.5 z)`` in the eligible column that says least, or most, about the class;
 ``against`` turns the latter round; ``rising`` is ``e = 0.05 + 0.75 r^2`` with ``r`` the rank of
-``P(y=1|x)`` in [0, 1]; ``scar`` is 0.3 for all. ``three`` is the paper's ``0.9^k 0.5^(3-k)`` in three eligible columns.
+``P(y=1|x)`` in [0, 1]; ``scar`` is 0.3 for all. ``three`` is the paper's
+``0.9^k 0.5^(3-k)`` in three eligible columns.
 """
 
 import time
