@@ -80,7 +80,7 @@ class PriorComparison:
     def spread(self) -> float:
         """Largest minus smallest class prior."""
         values = [row.class_prior for row in self.rows if row.method in self.estimators]
-        return float(max(values) - min(values)) if values else float("nan")
+        return float(max(values) - min(values))
 
     @property
     def disagree(self) -> bool:
@@ -91,8 +91,6 @@ class PriorComparison:
     def verdict(self) -> str:
         """Agreement or disagreement, in a sentence."""
         done = [row for row in self.rows if row.method in self.estimators]
-        if not done:
-            return "No method gave an estimate."
         low, high = (f(done, key=lambda row: row.class_prior) for f in (min, max))
         ends = (
             f"{low.class_prior:.3f} ({low.method}) to {high.class_prior:.3f} ({high.method}), "
@@ -133,7 +131,7 @@ class PriorComparison:
         ax = new_axes(ax)
         done = [row for row in self.rows if row.method in self.estimators]
         places = np.arange(len(done))[::-1]
-        median = float(np.median([row.class_prior for row in done])) if done else 0.5
+        median = float(np.median([row.class_prior for row in done]))
         ax.axvspan(
             median - self.max_disagreement / 2,
             median + self.max_disagreement / 2,

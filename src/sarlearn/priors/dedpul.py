@@ -4,7 +4,6 @@ from bisect import insort
 
 import numpy as np
 from scipy.ndimage import median_filter
-from scipy.signal import fftconvolve
 from scipy.special import logit
 
 from ._base import Estimate, PriorCurve
@@ -146,7 +145,8 @@ def spread_ties(positive: np.ndarray, mixture: np.ndarray) -> tuple[np.ndarray, 
 def _density(sample: np.ndarray, factor: float, at: np.ndarray) -> np.ndarray:
     """Gaussian kernel density at sorted points: linear binning, then one convolution.
 
-    Ten grid cells a kernel width keep the error below 0.1 % of the peak; O(n + G log G).
+    Ten grid cells a kernel width keep the error below 0.2 % of the peak. The kernel has some 120
+    cells, so the cost is that of sorting the rows into G cells, and 120 G.
     """
     width = factor * max(float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0, 1e-3)
     low, high = min(sample.min(), at[0]) - 5 * width, max(sample.max(), at[-1]) + 5 * width
@@ -159,7 +159,7 @@ def _density(sample: np.ndarray, factor: float, at: np.ndarray) -> np.ndarray:
     reach = int(np.ceil(6 * width / step))
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
     kernel /= width * np.sqrt(2 * np.pi) * len(sample)
-    density = np.maximum(fftconvolve(weight, kernel, mode="same"), 0.0)
+    density = np.convolve(weight, kernel, mode="same")
     return np.interp(at, low + step * np.arange(n_grid), density)
 
 
