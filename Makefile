@@ -26,6 +26,7 @@ test: $(READY)
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.bench_priors $(if $(QUICK),--quick)
 
 # The paper's experiments: the reduced grid, or with FULL=1 the whole protocol. It can be stopped and
 # started again; only missing cells run.
