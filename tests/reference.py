@@ -55,8 +55,8 @@ def sar_em(
     theta = fit_logistic(X, np.where(s, 1.0, y_hat), w, C, naive)
     phi = np.append(np.zeros(Xe.shape[1]), np.log(c / (1 - c)))
 
-    watched, f_before = [], None
-    for iteration in range(max_iter + 1):
+    watched, f_before, n_iter = [], None, 0
+    while n_iter <= max_iter:
         f = expit(X @ theta[:-1] + theta[-1])
         e = expit(Xe @ phi[:-1] + phi[-1]) if propensity is None else propensity
         watched.append((e if propensity is None else f)[~s])
@@ -72,4 +72,5 @@ def sar_em(
         theta = fit_logistic(X, q, w, C, theta)
         if propensity is None:
             phi = fit_logistic(Xe, s.astype(float), w * q, propensity_C, phi)
-    return f, e, iteration
+        n_iter += 1
+    return f, e, n_iter

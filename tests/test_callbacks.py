@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from conftest import make_pu
 from sklearn.callback import ProgressBar
 from sklearn.linear_model import LogisticRegression
 
+from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 
 
@@ -41,9 +41,7 @@ def test_every_iteration_is_reported(stop, classifier):
     assert counter.torn_down
     silent = SAREMClassifier(data.columns, stop=stop, tol=1e-4, classifier=classifier)
     silent.fit(data.X, data.s)
-    np.testing.assert_array_equal(
-        silent.predict_proba(data.X), model.predict_proba(data.X)
-    )
+    np.testing.assert_array_equal(silent.predict_proba(data.X), model.predict_proba(data.X))
 
 
 def test_known_propensity_reports_too():
