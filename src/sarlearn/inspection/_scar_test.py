@@ -160,7 +160,7 @@ def scar_test(
     rows = check_rows(X, s)
     columns = rows.columns(propensity_features, "propensity_features")
     first, *draws = generators(random_state, n_draws + 1)
-    extra = flexible_score(rows.X, rows.labelled, columns, first) if flexible else None
+    extra = flexible_score(rows.X, rows.labelled, first) if flexible else None
     test = _Test(rows.X, columns, C, extra)
     null = test.null.fit(rows.labelled)
     statistic, alternative = test.statistic(rows.labelled, null.parameters)

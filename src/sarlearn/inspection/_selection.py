@@ -133,7 +133,8 @@ def select_propensity_features(
 
     **Assumption.** The class model is right: logits linear in the columns of ``X``. A class model
     that is wrong makes an attribute look like one that drives labelling. ``flexible=True`` adds a
-    score to it, boosted trees fitted out of fold, and warns where the two disagree. Leaving a true
+    score to it, boosted trees that predict the labels out of fold, so that a candidate has to
+    explain more than any class model under SCAR could; it warns where the two disagree. Leaving a true
     attribute out costs far more than one too many: in doubt, use the whole shortlist.
 
     Parameters
@@ -174,10 +175,7 @@ def select_propensity_features(
     rows = check_rows(X, s)
     groups = rows.groups(candidates)
     first, *draws = generators(random_state, n_resamples + 1)
-    extra = None
-    if flexible:
-        everything = sorted(column for columns in groups.values() for column in columns)
-        extra = flexible_score(rows.X, rows.labelled, everything, first)
+    extra = flexible_score(rows.X, rows.labelled, first) if flexible else None
     forward = _Forward(rows, groups, C, extra)
     path, start = forward.run()
     features = [step.feature for step in path if step.taken]

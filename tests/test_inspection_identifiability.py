@@ -1,0 +1,97 @@
+"""Identifiability: a clear case, exchanged roles, flat directions, weak signal, bad input."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn.inspection import identifiability
+
+
+def make(slope=5.0, seed=0, n=1500):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = rng.random(n) < expit(slope * X[:, 0])
+    return X, y, y & (rng.random(n) < expit(X[:, 2]))
+
+
+def test_a_clear_case_is_called_one():
+    X, y, s = make()
+    model = SAREMClassifier([2], C=100, propensity_C=100).fit(X, s)
+    found = identifiability(model, X, s, n_starts=6, random_state=0)
+    assert found.identified
+    assert found.problems == []
+    assert str(found).startswith("Nothing speaks against identification: 6 starts agree on")
+    assert found.class_prior[0] == pytest.approx(y.mean(), abs=0.04)
+    assert found.rank == found.n_parameters == 6
+    assert 1 <= found.condition < 1000
+    assert found.swap_gap > 2
+    assert found.profile[0] < found.class_prior[0] < found.profile[1]
+    assert found.overlap < 0.1
+    assert np.all(found.certain_share > 0.1)
+    assert np.all(np.diff(found.log_likelihood) <= 0)
+
+
+def test_the_same_attributes_on_both_sides_can_be_exchanged():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = rng.random(2000) < expit(2 * X[:, 0] + 1)
+    s = y & (rng.random(2000) < expit(2 * X[:, 1] - 1))
+    with pytest.warns(UserWarning, match="Every column is a propensity feature"):
+        model = SAREMClassifier([0, 1], C=100, propensity_C=100).fit(X, s)
+    found = identifiability(model, X, s, n_starts=4, random_state=0)
+    assert found.swap_gap < 0.01
+    assert abs(found.swap_class_prior - found.class_prior[0]) > 0.1
+    assert not found.identified
+    assert "Exchanging the roles of class and propensity fits as well" in str(found)
+    assert "the propensity attributes explain" in str(found).lower()
+
+
+def test_weak_signal_admits_many_class_priors():
+    X, _, s = make(slope=0.3)
+    model = SAREMClassifier([2], C=100, propensity_C=100).fit(X, s)
+    found = identifiability(model, X, s, n_starts=4, random_state=0)
+    assert found.profile[1] - found.profile[0] > 0.2
+    assert "how many positives are hidden is not identified" in str(found)
+
+
+def test_a_repeated_column_is_a_flat_direction():
+    X, _, s = make(n=600)
+    X = np.column_stack([X, X[:, 0]])
+    found = identifiability(SAREMClassifier([2]).fit(X, s), X, s, n_starts=2, random_state=0)
+    assert found.rank == found.n_parameters - 1
+    assert found.condition > 1e6
+    assert "flat in 1 of 7 directions" in str(found)
+
+
+def test_scar_has_nothing_to_exchange():
+    X, _, s = make(n=600)
+    found = identifiability(SAREMClassifier().fit(X, s), X, s, n_starts=3, random_state=0)
+    assert np.isnan(found.swap_gap)
+    assert len(found.strata) == 1
+    assert found.plot().get_xlabel() == "class prior"
+
+
+def test_several_solutions_and_bare_strata_are_told():
+    X, _, s = make(n=600)
+    model = SAREMClassifier([2]).fit(X, s)
+    found = identifiability(model, X, s, n_starts=2, random_state=0)
+    found.plausible_priors = (0.3, 0.5)
+    found.certain_share = np.array([0.0, 0.2, 0.3, 0.3, 0.4])
+    assert "Several solutions fit equally well, with 30.0% to 50.0% positives" in str(found)
+    assert "In 1 of 5 strata of the propensity no row is a sure positive" in str(found)
+    assert len(found.plot().lines) >= 2
+
+
+def test_bad_input_is_named():
+    X, _, s = make(n=300)
+    model = SAREMClassifier([2]).fit(X, s)
+    with pytest.raises(ValueError, match="n_starts must be a whole number of at least 2"):
+        identifiability(model, X, s, n_starts=1)
+    boosted = SAREMClassifier([2], classifier=LogisticRegression(), max_iter=20, tol=0.1).fit(X, s)
+    with pytest.raises(TypeError, match="logistic class model"):
+        identifiability(boosted, X, s)
+    known = KnownPropensityClassifier().fit(X, s, propensity=0.5)
+    with pytest.raises(TypeError, match="propensity"):
+        identifiability(known, X, s)
