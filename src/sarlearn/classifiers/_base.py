@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sarlearn._blocks import RowBlocks
@@ -33,7 +34,10 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         # Trained on fully labelled data a PU learner rightly doubts the negatives.
         tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = True
+        models = (getattr(self, name, None) for name in ("classifier", "propensity_estimator"))
+        tags.input_tags.sparse = all(
+            get_tags(model).input_tags.sparse for model in models if model is not None
+        )
         return tags
 
     def _check_fit(self, X, s, sample_weight):
