@@ -160,12 +160,19 @@ def test_a_kill_during_writing_leaves_the_old_output_whole(tmp_path):
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"0\n"
-    deadline = time.monotonic() + 30
-    while not list(tmp_path.glob(".out.csv.*")) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 120
+    caught = []
+    while not caught and time.monotonic() < deadline:
+        if list(tmp_path.glob(".out.csv.*")):
+            # Halted first: only then is it sure that the write is still under way.
+            process.send_signal(signal.SIGSTOP)
+            caught = list(tmp_path.glob(".out.csv.*"))
+            if not caught:
+                process.send_signal(signal.SIGCONT)
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert list(tmp_path.glob(".out.csv.*")), "the kill did not hit a write under way"
+    assert caught, "the kill did not hit a write under way"
     table = read_table(path)
     assert table.shape == (200_000, 5)
     assert table["a"].nunique() == 1
