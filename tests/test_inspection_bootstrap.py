@@ -30,7 +30,7 @@ def result():
 
 
 def test_intervals_hold_the_estimates_and_here_the_truth(result):
-    X, y, _ = make()
+    _X, y, _ = make()
     for name, truth in (("class_prior", y.mean()), ("propensity_coef", np.array([1.0, 0.0]))):
         for method in ("bca", "percentile"):
             low, high = result.interval(name, level=0.99, method=method)

@@ -76,7 +76,7 @@ def test_scores_are_unbiased_and_their_errors_right():
 
 def test_products_of_pairs_leave_out_a_row_with_itself():
     """By the definition, over all pairs of distinct rows."""
-    y, p, e, s = make(1, n=60)
+    _y, p, e, s = make(1, n=60)
     v = s / e
     wins = (p[:, None] > p) + 0.5 * (p[:, None] == p)
     pairs = v[:, None] * (1 - v)
@@ -109,7 +109,7 @@ def test_few_effective_rows_are_warned_of():
 
 
 def test_the_words_hold_every_score_and_its_error():
-    y, p, e, s = make(3)
+    _y, p, e, s = make(3)
     text = str(ipw_scores(s, p, e))
     for word in ("recall", "precision", "f1", "accuracy", "brier", "roc auc", "average precision"):
         assert f"{word} 0." in text

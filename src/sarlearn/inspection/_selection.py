@@ -134,8 +134,8 @@ def select_propensity_features(
     **Assumption.** The class model is right: logits linear in the columns of ``X``. A class model
     that is wrong makes an attribute look like one that drives labelling. ``flexible=True`` adds a
     score to it, boosted trees that predict the labels out of fold, so that a candidate has to
-    explain more than any class model under SCAR could; it warns where the two disagree. Leaving a true
-    attribute out costs far more than one too many: in doubt, use the whole shortlist.
+    explain more than any class model under SCAR could; it warns where the two disagree. Leaving a
+    true attribute out costs far more than one too many: in doubt, use the whole shortlist.
 
     Parameters
     ----------
