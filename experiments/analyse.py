@@ -155,8 +155,10 @@ def beyond_table(rows: pd.DataFrame) -> pd.DataFrame:
     for setting, variant in rows[~is_paper].groupby(SETTINGS, sort=False):
         variant = variant.set_index(keys)
         if "fixed_point" in setting:  # the stop rule leaves the supervised classifier as it is
-            missing = rows[is_paper & supervised].set_index(keys)
-            variant = pd.concat([variant, missing])
+            same = ["dataset", "balance", "repeat", "folds"]
+            measured = variant.reset_index()[same].drop_duplicates()
+            unchanged = rows[is_paper & supervised].merge(measured, on=same)
+            variant = pd.concat([variant, unchanged.set_index(keys)])
         paired = variant.merge(
             paper, left_index=True, right_index=True, suffixes=("", "_paper")
         ).reset_index()

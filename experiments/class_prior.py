@@ -74,7 +74,11 @@ def measure(
         if classifier is not None and sparse.issparse(X):
             X = X.toarray()
         model = SAREMClassifier(
-            C=setting.C, decay=setting.decay, stop=setting.stop, classifier=classifier
+            C=setting.C,
+            decay=setting.decay,
+            stop=setting.stop,
+            max_iter=setting.max_iter,
+            classifier=classifier,
         )
     elif method in ESTIMATORS:
         seed = seed_from("estimator", dataset, max_rows, label_frequency, repeat, method)

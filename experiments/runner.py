@@ -177,6 +177,8 @@ def _plain(result: Mapping[str, Any]) -> dict[str, Any]:
     """Python's own numbers, which JSON writes with every digit; None is left out."""
     plain: dict[str, Any] = {}
     for key, value in result.items():
+        if key == store.ERROR:
+            raise ValueError(f"{key!r} is the column of failures; give the result another name.")
         if isinstance(value, bool | np.bool_):
             plain[key] = bool(value)
         elif isinstance(value, Integral):

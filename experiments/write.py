@@ -141,7 +141,7 @@ def one_attribute_section(grids: Grids, table: pd.DataFrame, figures: str) -> st
         parts.append(
             markdown([f"Mean {mean:g}", *(f"Δc = {value:g}" for value in f1.columns)], rows)
         )
-        parts.append(words.one_attribute(f1))
+        parts.append(words.one_attribute(f1, mean))
     parts.append(f"![F1, mean over the data sets]({figures}/one_attribute_mean.png)\n")
     for mean in sorted(table["mean"].unique()):
         parts.append(f"![Mean {mean:g}, each data set]({figures}/one_attribute_{mean:g}.png)\n")
