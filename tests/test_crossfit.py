@@ -366,6 +366,12 @@ def test_boosting_is_held_out_in_every_step():
     assert not hasattr(model, "coef_")
 
 
+def test_sparse_input_is_for_classifiers_that_take_it():
+    for model in (CrossFitSARClassifier, CrossFitPrior):
+        assert model().__sklearn_tags__().input_tags.sparse
+        assert not model(classifier=GaussianNB()).__sklearn_tags__().input_tags.sparse
+
+
 def test_it_warns_where_labels_leave_the_prior_open():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1000, 3))

@@ -4,6 +4,7 @@ from numbers import Real
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils import get_tags
 
 from sarlearn._blocks import RowBlocks
 from sarlearn._compat import Interval, StrOptions, fit_context, one_blas_thread
@@ -147,6 +148,12 @@ class CrossFitSARClassifier(SARClassifier):
         self.max_iter = max_iter
         self.classifier = classifier
         self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if self.classifier is not None:
+            tags.input_tags.sparse = get_tags(self.classifier).input_tags.sparse
+        return tags
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):

@@ -1,6 +1,7 @@
 """The class prior by cross-fitting: SAR-EM debiased, with or without propensity attributes."""
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from .._compat import StrOptions, one_blas_thread
 from .._crossfit import CROSSFIT_CONSTRAINTS, CS, check_Cs, cross_fit, make_folds, warn_wide
@@ -99,6 +100,12 @@ class CrossFitPrior(PriorEstimator):
         self.scaling = scaling
         self.single_sample = single_sample
         self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if self.classifier is not None:
+            tags.input_tags.sparse = get_tags(self.classifier).input_tags.sparse
+        return tags
 
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
         names = getattr(self, "feature_names_in_", None)
