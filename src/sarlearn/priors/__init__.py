@@ -6,6 +6,7 @@ from ._display import PriorCurveDisplay
 from ._scores import out_of_fold_scores
 from .alphamax import AlphaMax, AlphaMaxN
 from .best_bin import BestBinEstimator
+from .crossfit import CrossFitPrior
 from .dedpul import DEDPUL
 from .elkan_noto import ElkanNoto
 from .kernel_mean import KernelMean
@@ -19,6 +20,7 @@ __all__ = [
     "AlphaMax",
     "AlphaMaxN",
     "BestBinEstimator",
+    "CrossFitPrior",
     "ElkanNoto",
     "KernelMean",
     "PearsonDivergence",
