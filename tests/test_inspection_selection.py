@@ -83,7 +83,7 @@ def test_words_and_plots():
 def test_linear_and_flexible_class_models_that_disagree_are_told():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3))
-    f = expit(4 * X[:, 0]) * expit(4 * X[:, 2])
+    f = expit(8 * X[:, 0]) * expit(8 * X[:, 2])
     s = (rng.random(2000) < f) & (rng.random(2000) < 0.6)
     with pytest.warns(UserWarning, match="hangs on the form of the class model"):
         found = select_propensity_features(X, s, [1, 2], flexible=True, random_state=0)

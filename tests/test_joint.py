@@ -97,10 +97,9 @@ def test_a_saturated_start_is_left(data, monkeypatch):
     best = model.fit(s)
     stuck = model.start(model.naive(s), 1 - 1e-9, s)
     stuck[-1] = 30.0
-    # Newton's method finds its way out; EM's curvature, for many columns, does not.
+    # Newton's method finds its way out; EM's curvature, for many columns, needs nested starts.
     assert model.climb(stuck, s).value == pytest.approx(best.value, abs=1e-3)
     monkeypatch.setattr(joint_module, "NEWTON_COLUMNS", 0)
-    assert model.climb(stuck, s).value < best.value - 5
     assert climb_nested(model, stuck, s).value == pytest.approx(best.value, abs=0.01)
 
 
