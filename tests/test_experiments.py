@@ -339,6 +339,7 @@ def test_class_prior_table_ranks_complete_blocks():
             "repeat": 0,
             "method": method,
             "prior_error": error,
+            "estimate": 0.4 + error if error < 0.3 else 0.99,
         }
         for (data, frequency), values in errors.items()
         for method, error in zip(["SAR-EM", "EN", "DEDPUL"], values, strict=True)
@@ -348,6 +349,7 @@ def test_class_prior_table_ranks_complete_blocks():
     assert found.loc["SAR-EM", ["rank", "rank_of_all", "error", "bias"]].tolist() == pytest.approx(
         [1.5, 2.5, 0.2, 0.1]
     )
+    assert found.loc["SAR-EM", ["gave_up", "error_else"]].tolist() == [1, 0.1]
     assert np.isnan(found.loc["DEDPUL", "rank"])
     assert found.loc["DEDPUL", "rank_of_all"] == 1.0
 
