@@ -142,6 +142,45 @@ def prior(**options) -> None:
 
 @app.command()
 @_TABLE
+@_LABEL
+@click.option(
+    "--candidates",
+    multiple=True,
+    required=True,
+    help="Column that may decide who among the positives gets labelled. May be repeated.",
+)
+@_ID
+@_DROP
+@click.option("--flexible", is_flag=True, help="Let boosted trees help the class model.")
+@click.option(
+    "--draws",
+    type=click.IntRange(min=19),
+    default=199,
+    show_default=True,
+    help="Data sets simulated for the test.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Resamples that show how stable the choice is.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
+@_JSON
+def check(**options) -> None:
+    """Does labelling in TABLE depend on columns, and on which?
+
+    Tests whether one label frequency for all positives is tenable, and suggests columns for
+    --propensity among the candidates.
+    """
+    from .check import check
+
+    check(**options)
+
+
+@app.command()
+@_TABLE
 @click.option("--class", "class_column", required=True, help="Column with the true class.")
 @click.option("--positive", help="Value of the class that is positive, if it is not 1, true, yes.")
 @_PROPENSITY

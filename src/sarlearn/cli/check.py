@@ -1,0 +1,74 @@
+"""``sarlearn check``."""
+
+import numpy as np
+
+from ..inspection import scar_test, select_propensity_features
+from ..tables import TableEncoder, origin
+from .common import collected_warnings, print_json, print_rows, print_text, progress, read_labelled
+
+
+def check(
+    table: str,
+    label: str,
+    candidates: tuple[str, ...],
+    id_column: str | None,
+    drop: tuple[str, ...],
+    flexible: bool,
+    draws: int,
+    resamples: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Test SCAR against the candidates, and say which of them are needed."""
+    with progress(f"Reading {table}"):
+        frame, labels = read_labelled(table, label, candidates, id_column, drop)
+    left_out = [label, *([id_column] if id_column else []), *drop]
+    encoder = TableEncoder(drop=left_out)
+    matrix = encoder.fit_transform(frame)
+    made = [origin(name) for name in encoder.feature_names_out_]
+    groups = {name: [j for j, column in enumerate(made) if column == name] for name in candidates}
+    bare = [name for name, columns in groups.items() if not columns]
+    if bare:
+        raise ValueError(
+            f"--candidates: {', '.join(bare)} has one value only, and decides nothing."
+        )
+    s = labels.labelled.astype(int)
+    X = np.asarray(matrix, dtype=np.float64)
+    everything = [j for columns in groups.values() for j in columns]
+    with collected_warnings() as messages:
+        with progress("Testing one label frequency for all"):
+            test = scar_test(X, s, everything, n_draws=draws, flexible=flexible, random_state=seed)
+        test.features = list(candidates)
+        with progress("Choosing among the candidates"):
+            found = select_propensity_features(
+                X, s, groups, flexible=flexible, n_resamples=resamples, random_state=seed
+            )
+    if as_json:
+        print_json(
+            {
+                "rows": len(s),
+                "labelled": int(s.sum()),
+                "scar_test": {"p_value": test.p_value, "statistic": test.statistic},
+                "selected": found.features,
+                "gain": found.path[0].gain,
+                "stability": found.stability,
+                "text": [str(test), str(found)],
+                "warnings": messages,
+            }
+        )
+        return
+    print_text(str(test))
+    print_text("")
+    print_text(str(found))
+    print_text("")
+    shares = found.stability or {}
+    rows = [
+        (
+            name,
+            f"{found.path[0].gain[name]:.1f}",
+            f"{shares[name]:.0%}" if name in shares else "-",
+            "yes" if name in found.features else "no",
+        )
+        for name in candidates
+    ]
+    print_rows(rows, header=("candidate", "gain alone", "in resamples", "selected"))
