@@ -114,7 +114,7 @@ class IdentifiabilityResult:
             return (
                 f"Nothing speaks against identification: {len(self.class_prior)} starts agree on "
                 f"{best} positives, the likelihood curves in every direction, exchanged roles fit "
-                "worse, and every stratum of the propensity has sure positives."
+                "worse or lead back, and every stratum of the propensity has sure positives."
             )
         return f"Best solution: {best} positives. " + " ".join(problems)
 

@@ -83,7 +83,7 @@ class SensitivityResult:
         text += (
             f" If all propensities were {low.factor:g} to {high.factor:g} times what is estimated, "
             f"there would be {high.class_prior:.1%} to {low.class_prior:.1%} positives, and the "
-            f"model's recall would be {low.recall:.1%} to {high.recall:.1%}."
+            f"model's precision would be {high.precision:.1%} to {low.precision:.1%}."
         )
         return text
 
