@@ -6,7 +6,7 @@ from sklearn.callback import ProgressBar
 from sklearn.linear_model import LogisticRegression
 
 from conftest import make_pu
-from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
 
 
 class Counter:
@@ -50,6 +50,22 @@ def test_known_propensity_reports_too():
     model = KnownPropensityClassifier().set_callbacks(counter)
     model.fit(data.X, data.s, propensity=data.e)
     assert counter.ends == model.n_iter_
+
+
+@pytest.mark.parametrize("classifier", [None, LogisticRegression()])
+def test_a_cross_fit_reports_its_steps(classifier):
+    data = make_pu(1200)
+    counter = Counter()
+    model = CrossFitSARClassifier(data.columns, cv=3, random_state=0, classifier=classifier)
+    model.set_callbacks(counter).fit(data.X, data.s)
+    if classifier is None:
+        assert counter.ends == 1 + 2 * 3 + 1  # SAR-EM, two rounds of three folds, the last fit
+    else:
+        assert 2 + 2 < counter.ends <= 2 + 2 * 30  # rounds of EM in place of folds
+    assert counter.torn_down
+    silent = CrossFitSARClassifier(data.columns, cv=3, random_state=0, classifier=classifier)
+    silent.fit(data.X, data.s)
+    np.testing.assert_array_equal(silent.predict_proba(data.X), model.predict_proba(data.X))
 
 
 def test_scikit_learns_progress_bar_shows_and_silence_is_the_default(capfd):

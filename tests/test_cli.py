@@ -14,7 +14,7 @@ import pytest
 import sarlearn
 from cli_tools import fill, process
 from conftest import make_pu
-from sarlearn import KnownPropensityClassifier, SAREMClassifier, cli
+from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier, cli
 from sarlearn.saving import load_file, save
 from table_data import adult_like, hostile, patients
 
@@ -58,9 +58,17 @@ def test_fit_saves_a_model_and_says_what_it_found(folder):
     assert saved.notes["id"] == "patient_id"
     table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str})
     s = table["diagnosed"].to_numpy()
-    expected = saved.model.predict_posterior(table, s)[s == 0].sum()
+    learner = saved.model[-1]
+    assert isinstance(learner, CrossFitSARClassifier)
+    expected = learner.class_prior_ * 1500 - s.sum()
     assert summary["estimates"]["hidden_positives"] == pytest.approx(expected)
+    by_row = saved.model.predict_posterior(table, s)[s == 0].sum()
+    assert by_row == pytest.approx(expected, rel=0.1)
+    certainty = summary["certainty"]
+    assert (certainty["low"], certainty["high"]) == learner.class_prior_range_
+    assert certainty["hidden_positives"][0] == pytest.approx(certainty["low"] * 1500 - s.sum())
     html = (folder / "report.html").read_text()
+    assert summary["text"]["sure"] in html
     assert summary["text"]["headline"] in html
     assert sorted(p.name for p in folder.glob(".*")) == []
 
@@ -78,16 +86,80 @@ def test_fit_as_text_with_other_settings(call, folder):
             "region",
         ),
         *("--propensity", "plan", "--decay", "1", "--C", "10", "--stop", "fixed_point"),
-        *("-o", "other.skops"),
+        *("--method", "sar-em", "-o", "other.skops"),
     )
     assert (code, err) == (0, "")
     assert re.match(r"About [\d,]+ of the [\d,]+ unlabelled rows \(", out)
     assert "plan = full: Against the average row, the odds of being labelled are" in out
+    assert "pin the class prior down" not in out
     assert out.rstrip().endswith("Wrote other.skops.")
     model = load_file(folder / "other.skops").model
     assert model[0].drop == ("diagnosed", "patient_id", "region")
     settings = model[-1].get_params()
     assert (settings["decay"], settings["C"], settings["stop"]) == (1, 10, "fixed_point")
+
+
+def test_fit_by_default_is_cross_fitted_and_says_how_sure_it_is(call, folder):
+    fit = ("fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id", "--force")
+    code, out, _ = call(*fit, "--propensity", "plan", "-o", "sure.skops")
+    assert code == 0
+    assert re.search(r"class prior down roughly: they admit \d+\.\d% to \d+\.\d%, that is", out)
+    first = load_file(folder / "sure.skops").model[-1]
+    assert (first.C, first.random_state) == ("likelihood", 0)
+    assert not hasattr(first, "_skl_callbacks") or not first._skl_callbacks
+    call(*fit, "--propensity", "plan", "-o", "sure.skops", "--seed", "1", "--C", "3")
+    second = load_file(folder / "sure.skops").model[-1]
+    assert (second.C_, second.random_state) == (3.0, 1)
+    assert second.class_prior_ != first.class_prior_  # other folds
+
+
+def test_labels_that_pin_nothing_down_are_cautioned_of(call, folder):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    table["s"] = (rng.random(300) < 0.2 + 0.1 * (table["a"] > 0)).astype(int)
+    table.to_csv(folder / "weak.csv", index=False)
+    code, out, err = call(
+        *("fit", "weak.csv", "--label", "s", "-o", "weak.skops", "--report", "weak.html")
+    )
+    assert code == 0
+    assert "Warning: The labels do not pin the class prior down" in err
+    assert "Caution: the labels do not pin the class prior down. They admit anything from" in out
+    html = (folder / "weak.html").read_text()
+    assert "Caution: the labels do not pin" in html
+    assert 'class="band wide"' in html
+    # A report made later has no warnings of the fit, and cautions from the numbers.
+    code, out, _ = call("report", "weak.skops", "weak.csv", "-o", "weak2.html", "--json")
+    assert any(text.startswith("Caution: the labels") for text in json.loads(out)["warnings"])
+
+
+def test_a_range_is_of_the_rows_of_the_fit(call, folder):
+    pd.read_csv(folder / "patients.csv", dtype=str).head(700).to_csv(
+        folder / "part.csv", index=False
+    )
+    code, out, _ = call("report", "model.skops", "part.csv", "-o", "part.html", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["certainty"]["hidden_positives"] is None
+    assert "hidden positives" not in found["text"]["sure"]
+    model = load_file(folder / "model.skops").model
+    table = pd.read_csv(folder / "part.csv", dtype={"patient_id": str})
+    posterior = model.predict_posterior(table, table["diagnosed"])
+    assert found["estimates"]["class_prior"] == pytest.approx(posterior.mean())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--stop", "slope"), "--stop slope needs --method sar-em"),
+        (("--C", "2", "--classifier", "boosting"), "--C is the penalty of --classifier logistic"),
+        (("--method", "tm"), "'tm' is not one of 'cross-fit', 'sar-em'"),
+    ],
+)
+def test_settings_that_do_not_belong_together(call, options, message):
+    fit = ("fit", "patients.csv", "--label", "diagnosed", "-o", "never.skops")
+    code, _, err = call(*fit, *options)
+    assert code == 2
+    assert message in err
 
 
 def test_fit_by_boosting(call, folder):
@@ -359,7 +431,12 @@ def test_a_person_who_watches_sees_progress(call, folder, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     call(*("fit", "patients.csv", "--label", "diagnosed", "--drop", "patient_id"), "-o", "p.skops")
     assert "Fitting 1,500 rows" in screen.getvalue()
+    assert "12 of 12" in screen.getvalue()  # SAR-EM, two rounds of five folds, the last fit
     assert "Comparing with simpler assumptions" in screen.getvalue()
+    fit = ("fit", "patients.csv", "--label", "diagnosed", "--drop", "patient_id", "--force")
+    call(*fit, "--method", "sar-em", "-o", "p.skops")
+    rounds = load_file(folder / "p.skops").model[-1].n_iter_
+    assert f"round {rounds}" in screen.getvalue()
 
 
 def test_public_names_come_when_asked_for():

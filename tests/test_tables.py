@@ -138,6 +138,8 @@ def test_classifiers_by_name_and_by_hand(data):
     assert by_hand.fit(small, labels).predict_propensity(small).max() <= 1
     with pytest.raises(ValueError, match="'logistic', 'boosting' or a scikit-learn classifier"):
         make_table_classifier(classifier="forest")
+    with pytest.raises(ValueError, match="method must be 'sar-em' or 'cross-fit'; got 'em'"):
+        make_table_classifier(method="em")
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,10 @@ def one_blas_thread():
     return _get_threadpool_controller().limit(limits=1, user_api="blas")
 
 
-def reporter(estimator, max_iter: int) -> Callable[[], None]:
+def reporter(estimator, max_iter: int, task: str = "EM iteration") -> Callable[[], None]:
     """What a fit calls after each iteration, for scikit-learn's callbacks (its ProgressBar).
 
+    ``max_iter`` is how often at most, ``task`` what an iteration is called.
     The protocol is experimental in scikit-learn 1.9. Without callbacks nothing is done.
     """
     if not getattr(estimator, "_skl_callbacks", None):
@@ -52,7 +53,7 @@ def reporter(estimator, max_iter: int) -> Callable[[], None]:
     fit.call_on_fit_task_begin(estimator=estimator)
 
     def report() -> None:
-        iteration = fit.subcontext(task_name="EM iteration")
+        iteration = fit.subcontext(task_name=task)
         iteration.call_on_fit_task_begin(estimator=estimator)
         iteration.call_on_fit_task_end(estimator=estimator)
 

@@ -5,7 +5,7 @@ rows that the model has not seen, with a free slope, lose both distortions.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -80,27 +80,37 @@ def cross_fit(
     propensity_C: float = 1.0,
     max_iter: int = 500,
     classifier=None,
+    report: Callable[[], None] = lambda: None,
 ) -> CrossFit:
-    """SAR-EM, then by turns held-out scores with the propensity fixed, and the label model."""
+    """SAR-EM, then by turns held-out scores with the propensity fixed, and the label model.
+
+    ``report`` is called after each of at most :func:`n_steps` steps.
+    """
     sar_em = SAREMClassifier(decay=decay, C=START_C, propensity_C=propensity_C, max_iter=max_iter)
     sar_em.propensity_features_ = columns
     em, result = sar_em._fit_logistic(X, labelled, weight, columns)
     e = sar_em._propensity(X)
+    report()
     C, held_out = np.nan, np.empty(0)
     Xe = X[:, columns]
     Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=float)
     for _ in range(ROUNDS):
         if classifier is None:
-            logits = held_out_logits(X, labelled, weight, e, folds, Cs, em.theta)
+            logits = held_out_logits(X, labelled, weight, e, folds, Cs, em.theta, report)
             held_out = np.array([_log_likelihood(g, e, labelled, weight) for g in logits.T])
             best = int(np.argmax(held_out))
             C, scores = float(Cs[best]), logits[:, best]
         else:
-            scores = held_out_estimator_logits(X, labelled, weight, e, folds, classifier)
+            scores = held_out_estimator_logits(X, labelled, weight, e, folds, classifier, report)
         model = LabelModel(scores, Xe, labelled, weight)
         labels = model.fit()
         e = expit(RowBlocks(Xe).matvec(labels.propensity_coef) + labels.propensity_intercept)
     return CrossFit(e, scores, labels, model.profile(labels), em.theta, result, C, held_out)
+
+
+def n_steps(folds, classifier) -> int:
+    """How often :func:`cross_fit` reports, at most: SAR-EM, then folds, or rounds of EM."""
+    return 1 + ROUNDS * (len(folds) if classifier is None else ESTIMATOR_ITERATIONS)
 
 
 def make_folds(X, labelled, kept, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -168,7 +178,9 @@ def _times_held_out(folds, n_rows: int) -> np.ndarray:
     return times
 
 
-def held_out_logits(X, labelled, weight, e, folds, Cs, start) -> np.ndarray:
+def held_out_logits(
+    X, labelled, weight, e, folds, Cs, start, report: Callable[[], None] = lambda: None
+) -> np.ndarray:
     """Logits of ``f`` with known propensity, by fits without the row's fold; one column a ``C``.
 
     ``Cs`` ascend, each fit warm from the one before.
@@ -183,16 +195,19 @@ def held_out_logits(X, labelled, weight, e, folds, Cs, start) -> np.ndarray:
             theta = problem.solve(float(Cs[i]), theta, tol=FOLD_TOLERANCE).theta
             thetas[:, i] = theta
         out[test] += RowBlocks(X[test]).matvec(thetas[:-1]) + thetas[-1]
+        report()
     return out / times[:, None]
 
 
-def held_out_estimator_logits(X, labelled, weight, e, folds, classifier) -> np.ndarray:
+def held_out_estimator_logits(
+    X, labelled, weight, e, folds, classifier, report: Callable[[], None] = lambda: None
+) -> np.ndarray:
     """The same for any classifier. The E-step too sees held-out predictions only: a flexible model
     that grades its own training rows finds no hidden positive among them."""
     side = HeldOutSide(X, classifier, folds)
     em = EstimatorEM(side, e, labelled, weight, decay=1.0)
     em.start()
-    run_estimators(em, "slope", 5, 1e-3, ESTIMATOR_ITERATIONS)
+    run_estimators(em, "slope", 5, 1e-3, ESTIMATOR_ITERATIONS, report)
     return logit(np.clip(em.f, 1e-9, 1 - 1e-9))
 
 
@@ -229,7 +244,7 @@ def check_Cs(Cs) -> list[float]:
     return values.tolist()
 
 
-def warn_wide(found: CrossFit, stacklevel: int = 4) -> None:
+def warn_wide(found: CrossFit, stacklevel: int = 6) -> None:
     if found.wide:
         low, high = found.profile.low, found.profile.high
         warnings.warn(

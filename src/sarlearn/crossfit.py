@@ -7,7 +7,14 @@ from scipy.special import expit
 from sklearn.utils import get_tags
 
 from sarlearn._blocks import RowBlocks
-from sarlearn._compat import Interval, StrOptions, fit_context, one_blas_thread
+from sarlearn._compat import (
+    Interval,
+    StrOptions,
+    fit_context,
+    one_blas_thread,
+    reporter,
+    with_callbacks,
+)
 from sarlearn._crossfit import (
     CROSSFIT_CONSTRAINTS,
     CS,
@@ -15,6 +22,7 @@ from sarlearn._crossfit import (
     check_Cs,
     cross_fit,
     make_folds,
+    n_steps,
     warn_wide,
 )
 from sarlearn._estimator_em import EstimatorSide
@@ -80,8 +88,10 @@ class CrossFitSARClassifier(SARClassifier):
     classes_ : ndarray of shape (2,)
         The two label values; the second, greater one means labelled.
     class_prior_ : float
-        ``P(y=1)`` by the label model of step 3. The mean of ``predict_proba`` is near it,
-        not equal.
+        ``P(y=1)`` by the label model of step 3.
+    mean_probability_ : float
+        Mean of ``predict_proba`` over the rows of ``fit``: near ``class_prior_``, which is the
+        better estimate, not equal.
     class_prior_range_ : tuple of float
         Class priors whose profile likelihood is within 1.92 of the best. It says what the labels
         leave open, given the model. It is no confidence interval: on the data sets of the paper it
@@ -155,6 +165,7 @@ class CrossFitSARClassifier(SARClassifier):
             tags.input_tags.sparse = get_tags(self.classifier).input_tags.sparse
         return tags
 
+    @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Learn ``f`` and ``e`` from labels.
@@ -177,6 +188,7 @@ class CrossFitSARClassifier(SARClassifier):
         columns = resolve_features(self.propensity_features, names, X.shape[1])
         warn_every_column(columns, X.shape[1])
         folds = make_folds(X, labelled, kept, self.cv, self.random_state)
+        report = reporter(self, n_steps(folds, self.classifier) + 1, "step")
         with one_blas_thread():
             found = cross_fit(
                 X,
@@ -189,9 +201,12 @@ class CrossFitSARClassifier(SARClassifier):
                 propensity_C=self.propensity_C,
                 max_iter=self.max_iter,
                 classifier=self.classifier,
+                report=report,
             )
             self._refit(X, labelled, weight, found)
+            report()
         self._store(found, columns, labelled, weight)
+        self.mean_probability_ = float(np.average(self._class_probability(X), weights=weight))
         return self
 
     def _refit(self, X, labelled, weight, found: CrossFit) -> None:

@@ -13,13 +13,21 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
+from sarlearn.crossfit import CrossFitSARClassifier
 from sarlearn.labeling import LogisticLabeling, label
 from sarlearn.metrics import probabilistic_f1_score, propensity_mean_absolute_error
 
 N_LABELLINGS = 10
 INK = 64  # the column of X that drives labelling
 MECHANISM = LogisticLabeling([INK], coef=2.0, intercept=-0.5)
-METHODS = ("unlabelled = negative", "SCAR", "SAR", "SAR, propensity known", "all classes known")
+METHODS = (
+    "unlabelled = negative",
+    "SCAR",
+    "SAR",
+    "SAR, cross-fitted",
+    "SAR, propensity known",
+    "all classes known",
+)
 COLUMNS = (
     "probabilistic_f1",
     "f1",
@@ -46,7 +54,7 @@ def load_demo_data() -> tuple[np.ndarray, np.ndarray, list[str]]:
 
 
 def run_demo(console=None, *, n_labellings: int = N_LABELLINGS) -> dict:
-    """Compare five ways to learn from the same labels, averaged over several labellings.
+    """Compare six ways to learn from the same labels, averaged over several labellings.
 
     Parameters
     ----------
@@ -57,8 +65,8 @@ def run_demo(console=None, *, n_labellings: int = N_LABELLINGS) -> dict:
     Returns
     -------
     dict
-        ``rows`` (a dict for each method), ``model`` (SAR on all rows of the first labelling) and
-        its data ``X``, ``s``, ``y``, ``propensity``, ``feature_names``.
+        ``rows`` (a dict for each method), ``model`` (cross-fitted, on all rows of the first
+        labelling) and its data ``X``, ``s``, ``y``, ``propensity``, ``feature_names``.
     """
     X, y, names = load_demo_data()
     seeds: Iterable[int] = range(n_labellings)
@@ -72,7 +80,7 @@ def run_demo(console=None, *, n_labellings: int = N_LABELLINGS) -> dict:
         for method, values in zip(METHODS, scores, strict=True)
     ]
     s, propensity = label(X, y, MECHANISM, random_state=0)
-    model = SAREMClassifier(propensity_features=[INK]).fit(X, s)
+    model = CrossFitSARClassifier(propensity_features=[INK], random_state=0).fit(X, s)
     result = {"rows": rows, "model": model, "X": X, "s": s, "y": y}
     result |= {"propensity": propensity, "feature_names": names}
     if console is not None:
@@ -87,6 +95,7 @@ def _one_labelling(X, y, seed: int) -> list[list[float]]:
         LogisticRegression().fit(X[train], s[train]),
         SAREMClassifier().fit(X[train], s[train]),
         SAREMClassifier(propensity_features=[INK]).fit(X[train], s[train]),
+        CrossFitSARClassifier(propensity_features=[INK], random_state=seed).fit(X[train], s[train]),
         KnownPropensityClassifier().fit(X[train], s[train], propensity=propensity[train]),
         LogisticRegression().fit(X[train], y[train]),
     ]
@@ -94,6 +103,7 @@ def _one_labelling(X, y, seed: int) -> list[list[float]]:
         np.ones(len(test)),  # every positive would be labelled
         models[1].predict_propensity(X[test]),
         models[2].predict_propensity(X[test]),
+        models[3].predict_propensity(X[test]),
         propensity[test],
         None,
     ]
@@ -103,7 +113,9 @@ def _one_labelling(X, y, seed: int) -> list[list[float]]:
         error = np.nan
         if e is not None:
             error = propensity_mean_absolute_error(propensity[test], e, y_true=y[test])
-        prior = float(model.predict_proba(X[train])[:, 1].mean())
+        prior = getattr(model, "class_prior_", None)
+        if prior is None:
+            prior = float(model.predict_proba(X[train])[:, 1].mean())
         truth = y[test]
         out.append(
             [

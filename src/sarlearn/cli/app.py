@@ -37,6 +37,14 @@ def app() -> None:
 @_ID
 @_DROP
 @click.option(
+    "--method",
+    type=click.Choice(["cross-fit", "sar-em"]),
+    default="cross-fit",
+    show_default=True,
+    help="sar-em is the paper's method; cross-fit takes out its bias, for about ten times the "
+    "work, and says how sure the class prior is.",
+)
+@click.option(
     "--classifier",
     type=click.Choice(["logistic", "boosting"]),
     default="logistic",
@@ -54,16 +62,13 @@ def app() -> None:
     "--C",
     "C",
     type=_POSITIVE,
-    default=1.0,
-    show_default=True,
-    help="Inverse strength of the penalty on the class model.",
+    help="Inverse strength of the penalty on the class model; by default chosen on held-out rows, "
+    "and 1 for sar-em.",
 )
 @click.option(
     "--stop",
     type=click.Choice(["slope", "fixed_point"]),
-    default="slope",
-    show_default=True,
-    help="The paper's rule, or run until nothing moves.",
+    help="For sar-em: the paper's rule (slope, the default), or run until nothing moves.",
 )
 @click.option(
     "--max-iter",
@@ -72,6 +77,7 @@ def app() -> None:
     show_default=True,
     help="Rounds at most.",
 )
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of what is drawn.")
 @_OUTPUT
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
 @_JSON

@@ -4,7 +4,8 @@ import numpy as np
 
 from ..inspection import scar_test, select_propensity_features
 from ..tables import TableEncoder, origin
-from .common import collected_warnings, print_json, print_rows, print_text, progress, read_labelled
+from .common import collected_warnings, print_json, print_rows, print_text, read_labelled
+from .progress import progress
 
 
 def check(

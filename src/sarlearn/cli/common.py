@@ -99,21 +99,6 @@ def collected_warnings() -> Iterator[list[str]]:
         print(f"Warning: {message}", file=sys.stderr)
 
 
-@contextlib.contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Show what is being done and for how long, where a person watches."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        bar.add_task(what, total=None)
-        yield
-
-
 def print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, indent=2))
 

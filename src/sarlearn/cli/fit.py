@@ -13,9 +13,9 @@ from .common import (
     print_json,
     print_rows,
     print_text,
-    progress,
     read_labelled,
 )
+from .progress import progress, watched
 
 
 def fit(
@@ -24,32 +24,39 @@ def fit(
     propensity: tuple[str, ...],
     id_column: str | None,
     drop: tuple[str, ...],
+    method: str,
     classifier: str,
     decay: float,
-    C: float,
-    stop: str,
+    C: float | None,
+    stop: str | None,
     max_iter: int,
+    seed: int,
     output: str,
     report: str | None,
     as_json: bool,
     force: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
+    settings = _settings(method, classifier, C, stop, seed)
     check_outputs(output, report, force=force, inputs=[table])
     with progress(f"Reading {table}"):
         frame, labels = read_labelled(table, label, propensity, id_column, drop)
     left_out = [label, *([id_column] if id_column else []), *drop]
     model = make_table_classifier(
         propensity,
+        method=method,
         classifier=classifier,
         drop=left_out,
         decay=decay,
-        C=C,
-        stop=stop,
         max_iter=max_iter,
+        **settings,
     )
     s = labels.labelled.astype(int)
-    with collected_warnings() as messages, progress(f"Fitting {len(frame):,} rows"):
+    with (
+        collected_warnings() as messages,
+        progress(f"Fitting {len(frame):,} rows") as show,
+        watched(model[-1], show),
+    ):
         model.fit(frame, s)
     with progress("Comparing with simpler assumptions"):
         summary = summarize(
@@ -77,6 +84,16 @@ def fit(
         print_text(f"\nWrote {output}" + (f" and {report}" if report is not None else "") + ".")
 
 
+def _settings(method: str, classifier: str, C: float | None, stop: str | None, seed: int) -> dict:
+    """What only one of the methods takes; what was not given stays the learner's default."""
+    if C is not None and classifier != "logistic":
+        raise ValueError(f"--C is the penalty of --classifier logistic, not of {classifier}.")
+    if stop is not None and method != "sar-em":
+        raise ValueError(f"--stop {stop} needs --method sar-em; a cross-fit has its own end.")
+    given = {"C": C, "stop": stop, "random_state": seed if method == "cross-fit" else None}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def print_summary(summary: dict[str, Any]) -> None:
     """The main figures of a summary as text."""
     data, estimates = summary["data"], summary["estimates"]
@@ -94,5 +111,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         print_text("\nWho gets labelled:")
         for row in summary["propensity"]["odds"]:
             print_text(f"  {row['level']}: {odds_sentence(row, 'being labelled')}")
+    if summary["text"]["sure"]:
+        print_text(f"\n{summary['text']['sure']}")
     print_text(f"\n{summary['text']['comparison']}")
     print_text(summary["text"]["convergence"])

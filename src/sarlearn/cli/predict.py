@@ -16,8 +16,8 @@ from .common import (
     collected_warnings,
     print_json,
     print_text,
-    progress,
 )
+from .progress import progress
 
 
 def predict(

@@ -7,7 +7,8 @@ import warnings
 from ..priors import SAREMPrior, compare_priors
 from ..priors._compare import default_estimators
 from ..tables import FromColumns, TableEncoder
-from .common import collected_warnings, print_json, print_rows, print_text, progress, read_labelled
+from .common import collected_warnings, print_json, print_rows, print_text, read_labelled
+from .progress import progress
 
 
 def prior(

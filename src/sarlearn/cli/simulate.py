@@ -17,7 +17,8 @@ from ..labeling import (
 from ..labeling import (
     label as draw_labels,
 )
-from .common import check_columns, check_outputs, check_roles, print_json, print_text, progress
+from .common import check_columns, check_outputs, check_roles, print_json, print_text
+from .progress import progress
 
 
 def simulate(

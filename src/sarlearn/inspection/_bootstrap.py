@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from .._compat import safe_indexing
 from .._joint import JointLogistic
 from ..classifiers import SAREMClassifier
+from ..crossfit import CrossFitSARClassifier
 from ._inputs import check_count, generators
 from ._parallel import run_all
 from ._parts import FEW_VALUES, take_apart
@@ -176,7 +177,9 @@ def bootstrap(
     The steps of a pipeline before the last stay as they were fitted.
 
     With ``decay=1`` and ``stop="fixed_point"`` refits start from the fitted parameters; otherwise
-    each runs as ``fit`` would, since the paper's stopping rule depends on the way.
+    each runs as ``fit`` would, since the paper's stopping rule depends on the way. A cross-fit gets
+    a row that was drawn twice as one row of weight two: as two rows they could come into different
+    folds, and a held-out score would be that of a row the fit has seen.
 
     Parameters
     ----------
@@ -235,9 +238,16 @@ def bootstrap(
         feature_names=parts.names,
         propensity_names=[parts.names[j] for j in parts.propensity_positions],
         n_not_converged=sum(not converged for _, converged in found[:n_resamples]),
-        decay=float(getattr(parts.final, "decay", 1.0)),
+        decay=_remaining_decay(parts.final),
         _acceleration={name: _acceleration(values) for name, values in left_out.items()},
     )
+
+
+def _remaining_decay(final) -> float:
+    """The decay that the estimates still feel: a cross-fit has only begun with one."""
+    if isinstance(final, CrossFitSARClassifier):
+        return 1.0
+    return float(getattr(final, "decay", 1.0))
 
 
 def _is_maximum_likelihood(final) -> bool:
@@ -295,10 +305,15 @@ class _Clone:
         self._s = parts.final.classes_[labelled.astype(int)]
 
     def __call__(self, counts: np.ndarray):
-        rows = np.repeat(np.arange(len(counts)), counts)
+        weight = {}
+        if isinstance(self._model, CrossFitSARClassifier):
+            rows = np.flatnonzero(counts)
+            weight["sample_weight"] = counts[rows].astype(np.float64)
+        else:
+            rows = np.repeat(np.arange(len(counts)), counts)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what one fit would say two hundred times
-            model = clone(self._model).fit(safe_indexing(self._X, rows), self._s[rows])
+            model = clone(self._model).fit(safe_indexing(self._X, rows), self._s[rows], **weight)
         return model, bool(getattr(model, "converged_", True))
 
 

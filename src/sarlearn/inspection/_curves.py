@@ -49,12 +49,13 @@ def convergence(estimator) -> dict:
     if not hasattr(final, "history_"):
         raise TypeError(f"{type(final).__name__} keeps no history of its fit (history_).")
     history = {name: np.asarray(values).tolist() for name, values in final.history_.items()}
-    by_slope = final.stop == "slope"
+    # A cross-fit keeps the history of its first step, SAR-EM as the paper has it.
+    by_slope = getattr(final, "stop", "slope") == "slope"
     return {
         "log_likelihood": history["log_likelihood"],
         "class_prior": history["class_prior"],
         "slope": history["slope"],
-        "tol": float(final.tol or TOLERANCE["slope"]) if by_slope else None,
+        "tol": float(getattr(final, "tol", None) or TOLERANCE["slope"]) if by_slope else None,
     }
 
 

@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 from .._joint import JointFit, JointLogistic
 from .._label_model import PROFILE_DROP, LabelModel
 from ..classifiers import SAREMClassifier
+from ..crossfit import CrossFitSARClassifier
 from ._inputs import check_count, generators
 from ._parts import take_apart
 from ._style import BLUE, MUTED, ORANGE, as_percent, new_axes, tidy
@@ -155,7 +156,8 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
 
     Parameters
     ----------
-    model : fitted SAREMClassifier with logistic models, or a pipeline that ends in one
+    model : fitted SAREMClassifier or CrossFitSARClassifier with logistic models, or a pipeline
+        that ends in one.
     X, s : the data it was fitted to
     n_starts : int >= 2, default=20
     random_state : int, Generator or None
@@ -180,14 +182,20 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
     n_starts = check_count(n_starts, "n_starts", 2)
     parts = take_apart(model, X)
     final = parts.final
-    if not isinstance(final, SAREMClassifier) or not hasattr(final, "propensity_coef_"):
-        raise TypeError("identifiability needs a SAREMClassifier with logistic propensity.")
+    if not isinstance(final, SAREMClassifier | CrossFitSARClassifier) or not hasattr(
+        final, "propensity_coef_"
+    ):
+        raise TypeError(
+            "identifiability needs a SAREMClassifier with logistic propensity, or a "
+            f"CrossFitSARClassifier; got {type(final).__name__}."
+        )
     if not hasattr(final, "coef_"):
         raise TypeError("identifiability needs a logistic class model (classifier=None).")
     labelled = parts.labelled(s)
     matrix = check_array(parts.matrix, accept_sparse="csr", dtype=np.float64)
     columns = parts.propensity_positions
-    joint = JointLogistic(matrix, columns, C=final.C, propensity_C=final.propensity_C)
+    C = getattr(final, "C_", final.C)
+    joint = JointLogistic(matrix, columns, C=C, propensity_C=final.propensity_C)
     fitted = np.concatenate(
         [final.coef_[0], final.intercept_, final.propensity_coef_[0], final.propensity_intercept_]
     )

@@ -1,12 +1,16 @@
-"""Many refits side by side: processes of one BLAS thread each, and a bar on terminals."""
+"""Many refits side by side: processes of one BLAS thread each, and a count on terminals."""
 
 import sys
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from .._compat import one_blas_thread
+
+# Told of ``done, total`` in place of the line on the terminal, where a caller has its own display.
+WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
 
 
 def run_all(function: Callable, arguments: Iterable, n_jobs: int | None, progress: str) -> list:
@@ -16,8 +20,9 @@ def run_all(function: Callable, arguments: Iterable, n_jobs: int | None, progres
     bundles, since the data travel with each.
     """
     arguments = list(arguments)
-    shown = sys.stderr.isatty()
-    # On a terminal also one process counts often.
+    watcher = WATCHER.get()
+    shown = sys.stderr.isatty() and watcher is None
+    # Where someone watches also one process counts often.
     bundles = min(8 * effective_n_jobs(n_jobs), len(arguments))
     places = np.array_split(np.arange(len(arguments)), bundles) if bundles else []
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
@@ -25,6 +30,8 @@ def run_all(function: Callable, arguments: Iterable, n_jobs: int | None, progres
     results: list = []
     for found in parallel(jobs):
         results += found
+        if watcher is not None:
+            watcher(len(results), len(arguments))
         if shown:
             print(f"\r{progress}: {len(results)} of {len(arguments)}", end="", file=sys.stderr)
     if shown:

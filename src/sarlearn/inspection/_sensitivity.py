@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from .._label_free import ipw_scores
 from ..classifiers import KnownPropensityClassifier, SAREMClassifier
+from ..crossfit import CrossFitSARClassifier
 from ._inputs import check_count, check_positive
 from ._parts import take_apart
 from ._style import BLUE, GREEN, MUTED, ORANGE, as_percent, new_axes, plain, shorten, tidy
@@ -129,7 +130,7 @@ def sensitivity(
 
     Parameters
     ----------
-    model : fitted SAREMClassifier, or a pipeline that ends in one
+    model : fitted SAREMClassifier or CrossFitSARClassifier, or a pipeline that ends in one
     X, s : the data it was fitted to
     decay, C : sequence of float, default=None
         Values to try; None keeps the model's.
@@ -160,8 +161,11 @@ def sensitivity(
     factors = _factors(propensity_bounds, n_factors)
     parts = take_apart(model, X)
     final = parts.final
-    if not isinstance(final, SAREMClassifier):
-        raise TypeError(f"sensitivity needs a SAREMClassifier; got {type(final).__name__}.")
+    if not isinstance(final, SAREMClassifier | CrossFitSARClassifier):
+        raise TypeError(
+            "sensitivity needs a SAREMClassifier or CrossFitSARClassifier; got "
+            f"{type(final).__name__}."
+        )
     labelled = parts.labelled(s)
     seen = final.classes_[labelled.astype(int)]
     f, e = parts.probability(), parts.propensity()
@@ -215,7 +219,9 @@ def _compare(setting, other, matrix, f, labelled) -> SensitivityRow:
 
 def _scale(final, matrix, s, labelled, f, e, factor: float) -> ScaledPropensity:
     scaled = np.clip(factor * e, 1e-6, 1.0)
-    refit = KnownPropensityClassifier(C=final.C, classifier=final.classifier)
+    # A cross-fit with a classifier of the user has no penalty; 1 is then without effect.
+    C = getattr(final, "C_", final.C if final.classifier is None else 1.0)
+    refit = KnownPropensityClassifier(C=C, classifier=final.classifier)
     refit.fit(matrix, s, propensity=scaled)
     found = ipw_scores(labelled, f, scaled).scores
     return ScaledPropensity(

@@ -25,31 +25,34 @@ def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
     matrix, chosen = safe_indexing(parts.matrix, rows), labelled[rows]
     s = parts.final.classes_[chosen.astype(int)]
     sar = _predictions(parts.final, matrix)
-    approaches = [("SAR", *sar)]
+    approaches = [("SAR", parts.final, *sar)]
     with warnings.catch_warnings():  # the report warns of the model it is about, not of these
         warnings.simplefilter("ignore")
         if "propensity_features" in parts.final.get_params(deep=False):
             scar = clone(parts.final).set_params(propensity_features=()).fit(matrix, s)
-            approaches.append(("SCAR", *_predictions(scar, matrix)))
+            approaches.append(("SCAR", scar, *_predictions(scar, matrix)))
         naive = _naive(parts.final, matrix, s)
-    approaches.append(("naive", naive, np.ones(len(rows))))
-    hidden = _posterior(*sar)[~chosen]
-    n_top = int(np.clip(round(float(hidden.sum())), 10, max(10, len(hidden) // 2)))
+    approaches.append(("naive", None, naive, np.ones(len(rows))))
+    everyone = np.where(chosen, 1.0, _posterior(*sar))
+    hidden = everyone[~chosen]
+    n_hidden = positives_of(parts.final, sar[0], everyone, chosen) - chosen.sum()
+    n_top = int(np.clip(round(n_hidden), 10, max(10, len(hidden) // 2)))
     n_top = min(n_top, len(hidden))
     results = []
-    for name, f, e in approaches:
+    for name, model, f, e in approaches:
         predicted = f * e
-        posterior = _posterior(f, e)[~chosen]
+        everyone = np.where(chosen, 1.0, _posterior(f, e))
+        posterior = everyone[~chosen]
         # Without hidden positives every posterior is 0; people then rank by P(s=1|x).
         score = f[~chosen] if name == "naive" else posterior
         calibration = label_calibration(chosen, predicted, n_bins)
-        positives = float(chosen.sum() + posterior.sum())
+        positives = positives_of(model, f, everyone, chosen)
         results.append(
             {
                 "assumption": name,
                 "class_prior": positives / len(rows),
                 "label_frequency": float(chosen.sum()) / positives,
-                "hidden_positives": float(posterior.sum()) * parts.n_rows / len(rows),
+                "hidden_positives": (positives - chosen.sum()) * parts.n_rows / len(rows),
                 "agreement": _overlap(hidden, score, n_top),
                 "rank_correlation": _rank_correlation(hidden, score),
                 "log_loss": _log_loss(chosen, predicted),
@@ -58,6 +61,22 @@ def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
             }
         )
     return {"rows": len(rows), "top": n_top, "approaches": results}
+
+
+def fitted_to(final, f: np.ndarray) -> bool:
+    """Whether these are the rows of a cross-fit, told by the mean of its probabilities for them."""
+    mean = getattr(final, "mean_probability_", None)
+    return mean is not None and abs(float(f.mean()) - mean) < 1e-9
+
+
+def positives_of(final, f: np.ndarray, posterior: np.ndarray, labelled: np.ndarray) -> float:
+    """Positives among the rows: the sum of their posteriors, labelled ones counting 1.
+
+    A cross-fit estimates the share in the rows it was fitted to better than its probabilities do.
+    """
+    if fitted_to(final, f):
+        return max(float(final.class_prior_) * len(f), float(labelled.sum()))
+    return float(posterior.sum())
 
 
 def _sample(labelled: np.ndarray, n_rows: int) -> np.ndarray:
@@ -86,6 +105,8 @@ def _naive(final, matrix, s) -> np.ndarray:
 
     own = final.get_params(deep=False)
     shared = {key: own[key] for key in ("C", "classifier") if key in own}
+    if shared.get("C") == "likelihood":  # the one that was chosen, if there is one
+        shared["C"] = getattr(final, "C_", 1.0)
     shared = {key: clone(v) if hasattr(v, "fit") else v for key, v in shared.items()}
     model = KnownPropensityClassifier(**shared).fit(matrix, s, propensity=1.0)
     return model.predict_proba(matrix)[:, 1]

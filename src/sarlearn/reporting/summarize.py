@@ -10,7 +10,7 @@ from .. import __version__
 from ..inspection._curves import convergence, posterior_by, propensity_by
 from ..inspection._parts import Attribute, Parts, take_apart, value_text
 from . import words
-from .comparison import compare
+from .comparison import compare, fitted_to, positives_of
 from .effects import classifier_odds, importance, propensity_odds
 
 MAX_PROPENSITY_ATTRIBUTES = 12
@@ -70,6 +70,7 @@ def summarize(
         "model": _model(parts),
         "data": _data(parts, labelled),
         "estimates": _estimates(parts, labelled, f, posterior),
+        "certainty": _certainty(parts, labelled, f),
         "propensity": {
             "mean": float(np.average(e, weights=np.maximum(f, 1e-300))),
             "lowest": float(e.min()),
@@ -105,6 +106,7 @@ def summarize(
     summary["assumptions"] = words.assumptions_of(summary)
     summary["text"] = {
         "headline": words.headline(summary),
+        "sure": words.sure_sentence(summary),
         "comparison": words.comparison_sentence(summary),
         "convergence": words.convergence_sentence(summary),
     }
@@ -139,8 +141,8 @@ def _data(parts: Parts, labelled: np.ndarray) -> dict[str, Any]:
 
 
 def _estimates(parts: Parts, labelled, f, posterior) -> dict[str, Any]:
-    hidden = float(posterior[~labelled].sum())
-    positives = float(labelled.sum()) + hidden
+    positives = positives_of(parts.final, f, posterior, labelled)
+    hidden = positives - float(labelled.sum())
     return {
         "class_prior": positives / parts.n_rows,
         "label_frequency": float(labelled.sum()) / positives,
@@ -148,6 +150,24 @@ def _estimates(parts: Parts, labelled, f, posterior) -> dict[str, Any]:
         "hidden_share": hidden / max(1, int((~labelled).sum())),
         "mean_probability": float(f.mean()),
         "fitted_class_prior": float(parts.final.class_prior_),
+    }
+
+
+def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
+    """What the labels leave open of the class prior, for a model that knows (a cross-fit)."""
+    if not hasattr(parts.final, "class_prior_range_"):
+        return None
+    low, high = parts.final.class_prior_range_
+    n_labelled = float(labelled.sum())
+    return {
+        "class_prior": float(parts.final.class_prior_),
+        "low": float(low),
+        "high": float(high),
+        "width": float(parts.final.identification_width_),
+        # Of other rows than those of the fit the range says nothing.
+        "hidden_positives": [max(end * parts.n_rows - n_labelled, 0.0) for end in (low, high)]
+        if fitted_to(parts.final, f)
+        else None,
     }
 
 

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+# Widths of the range of class priors that the labels admit. Where estimates were good it was
+# below the first; above the second the mean error was five times that of the others.
+NARROW, WIDE = 0.05, 0.2
+
 
 def warnings_of(summary: dict[str, Any], messages: list[str]) -> list[str]:
     """Messages of the fit, then what the numbers themselves warn of; none said twice."""
@@ -59,6 +63,9 @@ def warnings_of(summary: dict[str, Any], messages: list[str]) -> list[str]:
             f"The fit stopped after {summary['convergence']['n_iter']} rounds before it had "
             "settled; allow more rounds (max_iter) or use fewer propensity attributes.",
         )
+    certainty = summary["certainty"]
+    if certainty is not None and certainty["width"] > WIDE:
+        add("pin the class prior down", sure_sentence(summary))
     if not 0.005 < summary["estimates"]["class_prior"] < 0.995:
         add(
             "class prior",
@@ -150,6 +157,28 @@ def headline(summary: dict[str, Any]) -> str:
     )
 
 
+def sure_sentence(summary: dict[str, Any]) -> str:
+    """How sure the class prior is; nothing where the model cannot tell."""
+    certainty = summary["certainty"]
+    if certainty is None:
+        return ""
+    ends = f"{certainty['low']:.1%} to {certainty['high']:.1%}"
+    hidden = certainty["hidden_positives"]
+    if hidden is not None:
+        ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
+    if certainty["width"] > WIDE:
+        return (
+            f"Caution: the labels do not pin the class prior down. They admit anything from {ends}."
+            " Take the number of hidden positives as a guess; label more rows, add columns that "
+            "tell the classes apart, or name fewer propensity columns."
+        )
+    how = "well" if certainty["width"] <= NARROW else "roughly"
+    return (
+        f"The labels pin the class prior down {how}: they admit {ends}. The range holds if the "
+        "model does; it is no confidence interval."
+    )
+
+
 def comparison_sentence(summary: dict[str, Any]) -> str:
     """What a simpler assumption would have said."""
     rows = {row["assumption"]: row for row in summary["comparison"]["approaches"]}
@@ -172,11 +201,16 @@ def convergence_sentence(summary: dict[str, Any]) -> str:
     """Whether the fit settled."""
     convergence = summary["convergence"]
     rounds = f"{convergence['n_iter']} round{'s' if convergence['n_iter'] != 1 else ''}"
-    mean = summary["estimates"]["fitted_class_prior"]
-    fitted = f"The mean class probability in the fit was {mean:.1%}."
-    if convergence["converged"]:
-        return f"The fit settled after {rounds}. {fitted}"
-    return f"The fit had not settled after {rounds}. {fitted}"
+    prior = summary["estimates"]["fitted_class_prior"]
+    settled = "settled" if convergence["converged"] else "had not settled"
+    if summary["certainty"] is not None:
+        return (
+            f"The first step, SAR-EM, {settled} after {rounds}. The class prior in the fit was "
+            f"{prior:.1%}."
+        )
+    return (
+        f"The fit {settled} after {rounds}. The mean class probability in the fit was {prior:.1%}."
+    )
 
 
 def about(number: float) -> str:
