@@ -12,7 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+import sarlearn._em
+import sarlearn._kernels
 import sarlearn._logistic
+import sarlearn._propensity
 from sarlearn._blocks import RowBlocks
 from sarlearn._em import LogisticEM
 
@@ -31,39 +34,44 @@ class Counts:
 def counting(n_columns: int) -> Iterator[Counts]:
     """Count what fits do while the context lasts; ``n_columns`` tells X from narrower matrices."""
     counts = Counts()
-    the_sum, the_matvec, the_pass = RowBlocks.sum, RowBlocks.matvec, LogisticEM.run_pass
-    the_gram = sarlearn._logistic.gram
+    the_total, the_matvec, the_arrival = RowBlocks.total, RowBlocks.matvec, LogisticEM._arrive
+    the_hessian = sarlearn._kernels.hessian
+    users = (sarlearn._em, sarlearn._logistic, sarlearn._propensity)
 
     def elements_of(blocks):
         if not blocks.is_sparse:
             return float(np.prod(blocks.shape))
-        return float(sum(X.nnz for X in blocks._X))
+        return float(sum(X.nnz for X, _ in blocks.blocks()))
 
-    def counted_sum(blocks, stats):
+    def counted_total(blocks, function, *arguments):
         counts.elements += elements_of(blocks)
-        return the_sum(blocks, stats)
+        return the_total(blocks, function, *arguments)
 
     def counted_matvec(blocks, vector):
         counts.elements += elements_of(blocks)
         return the_matvec(blocks, vector)
 
-    def counted_pass(em):
+    def counted_arrival(em, here, sums):
         counts.em_passes += 1
-        return the_pass(em)
+        return the_arrival(em, here, sums)
 
-    def counted_gram(X, h):
+    def counted_hessian(X, h):
         if X.shape[1] == n_columns:
             counts.gram_rows += X.shape[0]
         counts.gram_flops += gram_flops(X)
-        return the_gram(X, h)
+        return the_hessian(X, h)
 
-    RowBlocks.sum, RowBlocks.matvec = counted_sum, counted_matvec
-    LogisticEM.run_pass, sarlearn._logistic.gram = counted_pass, counted_gram
+    RowBlocks.total, RowBlocks.matvec = counted_total, counted_matvec
+    LogisticEM._arrive = counted_arrival
+    for module in users:
+        module.hessian = counted_hessian
     try:
         yield counts
     finally:
-        RowBlocks.sum, RowBlocks.matvec = the_sum, the_matvec
-        LogisticEM.run_pass, sarlearn._logistic.gram = the_pass, the_gram
+        RowBlocks.total, RowBlocks.matvec = the_total, the_matvec
+        LogisticEM._arrive = the_arrival
+        for module in users:
+            module.hessian = the_hessian
 
 
 def gram_flops(X) -> float:

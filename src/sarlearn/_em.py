@@ -5,6 +5,9 @@ expected class of a row (its target in the M-step). A pass at some parameters gi
 iteration needs: the E-step's new targets ("fresh"), the gradient towards them, and the gradient
 that is left towards the targets the last M-step aimed at. The latter says how well that M-step
 was solved, so that one Newton step, often with an old Hessian, can be trusted or mended.
+
+Targets stay with their rows. A request says from which parameters they come; a block that has
+them not, because it moved to another machine, computes them again, to the same bits.
 """
 
 from dataclasses import dataclass
@@ -12,17 +15,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from sarlearn._acceleration import Anderson
-from sarlearn._blocks import RowBlocks
-from sarlearn._kernels import e_step
+from sarlearn._blocks import Block, RowBlocks
+from sarlearn._kernels import em_sums, hessian, logits
 from sarlearn._logistic import (
     DENSE_COLUMNS,
+    HALVINGS,
     Curvature,
+    RowCurvature,
     Sums,
     WideCurvature,
+    curvature_at,
     fit_logistic,
-    hessian,
     ridge_of,
-    with_intercept,
+    weight_of,
 )
 from sarlearn._stopping import EMResult, History, ModelSlopeRule
 
@@ -30,6 +35,8 @@ from sarlearn._stopping import EMResult, History, ModelSlopeRule
 FORCING = 0.05
 # The Hessian is renewed in the next pass when a step left more than this share of the gradient.
 REFRESH = 0.1
+# Parts of a step of the M-step, tried one after the other.
+SIZES = HALVINGS[:21]
 MAX_LABEL_FREQUENCY = 1 - 1e-6
 
 
@@ -39,78 +46,114 @@ class EMSums(Sums):
 
     log_likelihood: float
     expected_positives: float
+    positives: np.ndarray
     fresh: np.ndarray
     aimed: np.ndarray
     hessian: np.ndarray | None = None
-    positives: np.ndarray | None = None
     e_fresh: np.ndarray | None = None
     e_aimed: np.ndarray | None = None
     e_hessian: np.ndarray | None = None
 
 
+class Point:
+    """Parameters at which a pass runs, as a block needs them; ``key`` tells them from others.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_columns + 1,)
+    propensity : the propensity at its parameters, of one of the kinds in ``_propensity``
+    decay : float
+    """
+
+    def __init__(self, theta: np.ndarray, propensity, decay: float):
+        self.theta, self.propensity, self.decay = theta, propensity, decay
+        self.key = decay, theta.tobytes(), propensity.key
+
+
+def em_pass(block: Block, here: Point, aim: Point | None, bend: bool, wide: bool) -> EMSums:
+    """E-step and all statistics of one block (Algorithm 1, lines 3-7).
+
+    Parameters
+    ----------
+    here : Point
+        Where the pass runs; its targets are left in the block.
+    aim : Point or None
+        Where the targets of the current M-step come from; None counts them as 0.
+    bend : bool
+        Whether Hessians are wanted; where ``wide``, the curvature of each row, left in the block.
+    """
+    X = block.X
+    aimed, fresh = _targets(block, here, aim)
+    h = np.empty(len(fresh)) if bend else None
+    e, *rest = here.propensity.of_rows(block)
+    statistics = em_sums(
+        X, here.theta, e, *rest, block.labelled, block.weight, here.decay, aimed, fresh, h
+    )
+    sums = EMSums(*statistics, **here.propensity.row_sums(block, e, fresh, aimed, bend))
+    if h is not None:
+        if wide:
+            RowCurvature(here.theta).keep(block, h)
+        else:
+            sums.hessian = hessian(X, h)
+    return sums
+
+
+def _targets(block: Block, here: Point, aim: Point | None) -> tuple[np.ndarray, np.ndarray]:
+    """Targets times weights that the M-step aims at, and room for the fresh ones."""
+    pair = block.kept.get("targets") or [
+        (None, np.zeros(block.n_rows)),
+        (None, np.empty(block.n_rows)),
+    ]
+    key = None if aim is None else aim.key
+    if pair[1][0] == key != pair[0][0]:
+        pair = pair[::-1]
+    (known, aimed), (_, fresh) = pair
+    if known != key:
+        if aim is None:
+            aimed.fill(0.0)
+        else:
+            e, labelled = aim.propensity.of_rows(block), block.labelled
+            zero = np.zeros(block.n_rows)
+            em_sums(block.X, aim.theta, *e, labelled, block.weight, aim.decay, zero, aimed, None)
+    block.kept["targets"] = [(key, aimed), (here.key, fresh)]
+    return aimed, fresh
+
+
 class LogisticEM:
-    """The state of SAR-EM: parameters of both models, and the targets of every row.
+    """The state of SAR-EM: parameters of both models, and the sums of the last pass.
 
     Parameters
     ----------
     blocks : RowBlocks of X
-    labelled : boolean ndarray of shape (n_rows,)
+    labelled : boolean ndarray of shape (n_rows,), or None where the blocks have it
     weight : ndarray of shape (n_rows,) or None
     propensity : one of the kinds in ``_propensity``
     decay, C : the paper's d, and the inverse penalty of the classifier
     """
 
     def __init__(self, blocks: RowBlocks, labelled, weight, propensity, *, decay: float, C: float):
-        self.blocks, self.labelled, self.weight, self.propensity = (
-            blocks,
-            labelled,
-            weight,
-            propensity,
-        )
-        self.decay, self.C = decay, C
-        n_rows, n_columns = blocks.shape
-        self.total_weight = float(n_rows if weight is None else weight.sum())
-        self.labelled_weight = float(labelled.sum() if weight is None else weight[labelled].sum())
+        self.blocks = blocks.attach(labelled=labelled, weight=weight, **propensity.columns)
+        self.propensity, self.decay, self.C = propensity, decay, C
+        n_columns = blocks.shape[1]
+        self.total_weight = self.blocks.total(weight_of)
         self._ridge = ridge_of(C, n_columns, self.total_weight)
-        # Targets times weights: the fresh ones, and those the current M-step aims at.
-        self._fresh, self._aim = np.zeros(n_rows), np.zeros(n_rows)
-        self._row_curvature = np.empty(n_rows) if n_columns > DENSE_COLUMNS else None
+        self._wide = n_columns > DENSE_COLUMNS
+        self._aim: Point | None = None
         self._stale = True
         self.passes = 0
-        self.theta = np.zeros(n_columns + 1)
+        self._here: Point
         self.curvature: Curvature | WideCurvature
 
     # -- the pass ---------------------------------------------------------------------------
 
-    def run_pass(self) -> None:
-        """E-step and all statistics at the current parameters (Algorithm 1, lines 3-7)."""
-        self.passes += 1
-        self.sums = self.blocks.sum(self._block)
-        self._new_curvature = self._stale
+    def _request(self, here: Point) -> tuple:
+        return here, self._aim, self._stale, self._wide
 
-    def _block(self, X, rows: slice) -> EMSums:
-        labelled, aim, fresh = self.labelled[rows], self._aim[rows], self._fresh[rows]
-        weight = None if self.weight is None else self.weight[rows]
-        bend = np.empty(len(labelled)) if self._stale else None
-        e, not_e = self.propensity.of_rows(rows)
-        eta = X @ self.theta[:-1]
-        eta += self.theta[-1]
-        log_likelihood, expected, surplus, left = e_step(
-            eta, e, not_e, labelled, weight, self.decay, aim, fresh, bend
-        )
-        sums = EMSums(
-            log_likelihood,
-            expected,
-            with_intercept(X, surplus),
-            with_intercept(X, left),
-            **self.propensity.row_sums(rows, e, fresh, aim, self._stale),
-        )
-        if bend is not None:
-            if self._row_curvature is None:
-                sums.hessian = hessian(X, bend)
-            else:
-                self._row_curvature[rows] = bend
-        return sums
+    def _arrive(self, here: Point, sums: EMSums) -> None:
+        self.passes += 1
+        self._here, self.sums = here, sums
+        self.propensity.here = here.propensity
+        self._new_curvature = self._stale
 
     # -- one iteration ----------------------------------------------------------------------
 
@@ -121,40 +164,42 @@ class LogisticEM:
         the gradient is left; mostly that is one step. A step that leaves more than it found is
         halved. Measured against exact M-steps: the same iterations, give or take one.
         """
-        self._aim, self._fresh = self._fresh, self._aim
-        sums = self.sums
+        self._aim, sums = self._here, self.sums
         if not self.propensity.newton:
-            self.propensity.set(self.propensity.theta + self.propensity.improve(sums)[0])
+            solved = self.propensity.theta + self.propensity.improve(sums)[0]
+            self.propensity.here = self.propensity.at(solved)
         left = self._gradients(sums.fresh, sums.e_fresh)
         goal = max(FORCING * self._norm(left), 1e-11 * self.total_weight**0.5)
         for _ in range(20):
             before, base, found = self._norm(left), self._newton_parameters(), left
             steps = [-side.solve(g) for side, g in zip(self._curvatures(), left, strict=True)]
-            size = 1.0
-            while True:
-                self._set_newton([t + size * s for t, s in zip(base, steps, strict=True)])
-                self.run_pass()
-                left = self._gradients(self.sums.aimed, self.sums.e_aimed)
+            passes = self.blocks.totals(em_pass, self._tries(base, steps))
+            for (here, *_), passed in passes:
+                self._arrive(here, passed)
+                left = self._gradients(passed.aimed, passed.e_aimed)
                 after = self._norm(left)
-                if after < before or after <= goal or size < 1e-6:
+                if after < before or after <= goal:
                     break
-                size /= 2
-            for side, step, old, new in zip(self._curvatures(), steps, found, left, strict=True):
-                side.learn(size * step, new - old)
+            gone = [now - t for now, t in zip(self._newton_parameters(), base, strict=True)]
+            for side, step, old, new in zip(self._curvatures(), gone, found, left, strict=True):
+                side.learn(step, new - old)
             self._renew_curvature()
             self._stale = after > REFRESH * before
             if after <= goal:
                 break
 
+    def _tries(self, base, steps):
+        """Requests for passes at ever smaller parts of a step."""
+        for size in SIZES:
+            theta, *rest = [t + size * step for t, step in zip(base, steps, strict=True)]
+            propensity = self.propensity.at(*rest) if rest else self.propensity.here
+            yield self._request(Point(theta, propensity, self.decay))
+
     def _renew_curvature(self) -> None:
         """Take over the Hessians of the last pass, if it had any."""
         if not self._new_curvature:
             return
-        if self._row_curvature is None:
-            assert self.sums.hessian is not None
-            self.curvature = Curvature(self.sums.hessian, self._ridge)
-        else:
-            self.curvature = WideCurvature(self.blocks, self._row_curvature.copy(), self._ridge)
+        self.curvature = curvature_at(self.blocks, self.theta, self.sums.hessian, self._ridge)
         if self.propensity.newton:
             self.propensity.bend(self.sums)
         self._new_curvature = False
@@ -175,12 +220,11 @@ class LogisticEM:
     def _newton_parameters(self):
         return [self.theta] + ([self.propensity.theta] if self.propensity.newton else [])
 
-    def _set_newton(self, thetas) -> None:
-        self.theta = thetas[0]
-        if self.propensity.newton:
-            self.propensity.set(thetas[1])
-
     # -- what is read off --------------------------------------------------------------------
+
+    @property
+    def theta(self) -> np.ndarray:
+        return self._here.theta
 
     @property
     def class_prior(self) -> float:
@@ -219,18 +263,15 @@ class LogisticEM:
         ``exp(eta - eta_max)``. Another c may be given; targets then stop at 1. Ends with a pass at
         the start.
         """
-        labels = self.labelled.astype(float)
-        naive = fit_logistic(self.blocks, labels, self.weight, self.C, tol=1e-4)
-        eta = self.blocks.matvec(naive.theta[:-1]) + naive.theta[-1]
+        naive = fit_logistic(self.blocks, labels_of, None, self.C, tol=1e-4)
         if label_frequency is None:
-            top = float(eta[~self.labelled].max())
+            top = max(self.blocks.each(_top_logit, naive.theta))
         else:
             top = float(np.log(label_frequency / (1 - label_frequency)))
-        target = np.where(self.labelled, 1.0, np.exp(np.minimum(eta - top, 0.0)))
         fit = fit_logistic(
             self.blocks,
-            target,
-            self.weight,
+            ScarTargets(naive.theta, top),
+            None,
             self.C,
             start=naive.theta,
             curvature=naive.curvature,
@@ -243,12 +284,35 @@ class LogisticEM:
 
     def move(self, parameters: np.ndarray, *, new_hessian: bool = True) -> None:
         """Go to some parameters: one pass there."""
-        n_classifier = self.blocks.shape[1] + 1
-        self.theta = parameters[:n_classifier]
-        self.propensity.set(parameters[n_classifier:])
-        self._stale = new_hessian
-        self.run_pass()
+        theta, theta_e = np.split(parameters, [self.blocks.shape[1] + 1])
+        here = Point(theta, self.propensity.at(theta_e), self.decay)
+        self._aim, self._stale = None, new_hessian
+        self._arrive(here, self.blocks.total(em_pass, *self._request(here)))
         self._renew_curvature()
+
+
+def labels_of(block: Block) -> np.ndarray:
+    return block.labelled.astype(float)
+
+
+def _top_logit(block: Block, theta: np.ndarray) -> float:
+    """The largest logit of an unlabelled row."""
+    return float(logits(block.X, theta)[~block.labelled].max(initial=-np.inf))
+
+
+class ScarTargets:
+    """The targets under SCAR: ``exp(eta - top)`` for the logits at ``theta``, at most 1."""
+
+    def __init__(self, theta: np.ndarray, top: float):
+        self.theta, self.top = theta, top
+        self._key = top, theta.tobytes()
+
+    def __call__(self, block: Block) -> np.ndarray:
+        return block.remember("scar", self._key, lambda: self._of(block))
+
+    def _of(self, block: Block) -> np.ndarray:
+        chance = np.exp(np.minimum(logits(block.X, self.theta) - self.top, 0.0))
+        return np.where(block.labelled, 1.0, chance)
 
 
 def run_to_slope(

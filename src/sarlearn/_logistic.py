@@ -11,19 +11,24 @@ intercept.
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.sparse.linalg import LinearOperator, cg
 
-from sarlearn._blocks import RowBlocks, gram, gram_diagonal
+from sarlearn._blocks import Block, RowBlocks
+from sarlearn._kernels import gram_diagonal, hessian, logistic_terms, logits, with_intercept
 
 # With more columns than this a Cholesky factor costs more than the products CG needs.
 DENSE_COLUMNS = 3000
 # Starting a large fit on a twentieth of its rows saves most Newton steps on the whole.
 SUBSAMPLE_ROWS = 20_000
 SECANT_PAIRS = 5
+# Sizes of a step, tried one after the other.
+HALVINGS = [2.0**-k for k in range(35)]
 
 
 class Sums:
@@ -43,25 +48,6 @@ class LogisticSums(Sums):
     value: float
     gradient: np.ndarray
     hessian: np.ndarray | None = None
-    bent = False  # whether the pass has seen to the curvature
-
-
-def with_intercept(X, r: np.ndarray) -> np.ndarray:
-    """``[X 1]' r``: the gradient of the loss for row residuals ``r``."""
-    out = np.empty(X.shape[1] + 1)
-    out[:-1] = X.T @ r
-    out[-1] = r.sum()
-    return out
-
-
-def hessian(X, h: np.ndarray) -> np.ndarray:
-    """``[X 1]' diag(h) [X 1]``."""
-    p = X.shape[1]
-    out = np.empty((p + 1, p + 1))
-    out[:p, :p] = gram(X, h)
-    out[p, :p] = out[:p, p] = X.T @ h
-    out[p, p] = h.sum()
-    return out
 
 
 def ridge_of(C: float, n_columns: int, total_weight: float) -> np.ndarray:
@@ -150,20 +136,21 @@ class Curvature(_Secant):
 class WideCurvature(_Secant):
     """The penalised Hessian of many columns, known by its products; solved by PCG.
 
-    ``h`` is the curvature of each row. The preconditioner is the diagonal.
+    ``h`` is the curvature of each row, as an array or as a function of a block. The
+    preconditioner is the diagonal.
     """
 
-    def __init__(self, blocks: RowBlocks, h: np.ndarray, ridge: np.ndarray, rtol: float = 0.1):
+    def __init__(
+        self, blocks: RowBlocks, h: np.ndarray | Callable, ridge: np.ndarray, rtol: float = 0.1
+    ):
         super().__init__()
+        if not callable(h):
+            blocks, h = blocks.attach(h=h), attrgetter("h")
         self._blocks, self._h, self._ridge, self._rtol = blocks, h, ridge, rtol
-        diagonal = blocks.sum(lambda X, rows: np.append(gram_diagonal(X, h[rows]), h[rows].sum()))
-        self._diagonal = diagonal + self._ridge
+        self._diagonal = blocks.total(_diagonal, h) + self._ridge
 
     def product(self, v: np.ndarray) -> np.ndarray:
-        def block(X, rows):
-            return with_intercept(X, self._h[rows] * (X @ v[:-1] + v[-1]))
-
-        return self._blocks.sum(block) + self._ridge * v
+        return self._blocks.total(_product, self._h, v) + self._ridge * v
 
     def _solve(self, gradient: np.ndarray) -> np.ndarray:
         n = len(gradient)
@@ -175,6 +162,34 @@ class WideCurvature(_Secant):
 
     def whiten(self, gradient: np.ndarray) -> np.ndarray:
         return gradient / np.sqrt(self._diagonal)
+
+
+def _diagonal(block: Block, curvature) -> np.ndarray:
+    h = curvature(block)
+    return np.append(gram_diagonal(block.X, h), h.sum())
+
+
+def _product(block: Block, curvature, v: np.ndarray) -> np.ndarray:
+    X = block.X
+    return with_intercept(X, curvature(block) * logits(X, v))
+
+
+class RowCurvature:
+    """``w f (1 - f)`` of each row of a block: kept by the pass at ``theta``, or made again."""
+
+    def __init__(self, theta: np.ndarray):
+        self.theta, self._key = theta, theta.tobytes()
+
+    def keep(self, block: Block, h: np.ndarray) -> None:
+        block.kept["curvature"] = self._key, h
+
+    def __call__(self, block: Block) -> np.ndarray:
+        return block.remember("curvature", self._key, lambda: self._of(block))
+
+    def _of(self, block: Block) -> np.ndarray:
+        small = np.exp(-np.abs(logits(block.X, self.theta)))
+        h = small / (1.0 + small) ** 2
+        return h if block.weight is None else h * block.weight
 
 
 @dataclass
@@ -192,7 +207,7 @@ class LogisticFit:
 
 def fit_logistic(
     blocks: RowBlocks,
-    target: np.ndarray,
+    target: np.ndarray | Callable,
     weight: np.ndarray | None,
     C: float,
     *,
@@ -205,37 +220,41 @@ def fit_logistic(
 
     Stops when the Newton decrement, the root mean square change of the logits that one more step
     would make (weighted by ``f (1 - f)``), is below ``tol``; that step is still taken. ``start``
-    and ``curvature`` may come from another fit.
+    and ``curvature`` may come from another fit. ``target`` is an array, or a function that gives
+    the targets of a block; ``weight`` None means the blocks' own.
     """
     p = blocks.shape[1]
+    if not callable(target):
+        blocks, target = blocks.attach(target=target), attrgetter("target")
+    blocks = blocks.attach(weight=weight)
     if start is None:
         start = np.zeros(p + 1)
         part = blocks.part(SUBSAMPLE_ROWS)
         if part is not None:
-            start = fit_logistic(part, target, weight, C, start=start, tol=1e-2).theta
+            start = fit_logistic(part, target, None, C, start=start, tol=1e-2).theta
     theta = start
-    total = float(blocks.sum(lambda X, rows: _weight_of(weight, rows)))
+    total = blocks.total(weight_of)
     ridge = ridge_of(C, p, total)
-    row_curvature = np.empty(blocks.n_total) if p > DENSE_COLUMNS else None
-    sums = _evaluate(blocks, target, weight, theta, curvature is None, row_curvature)
+    wide = p > DENSE_COLUMNS
+    bent = curvature is None
+    sums = blocks.total(logistic_pass, target, theta, bent, wide)
     value, gradient = sums.value + ridge @ theta**2 / 2, sums.gradient + ridge * theta
     renew = True
     for iteration in range(max_iter):
-        if curvature is None or sums.bent:
-            curvature = _curvature(blocks, sums, row_curvature, ridge)
+        if bent or curvature is None:
+            curvature = curvature_at(blocks, theta, sums.hessian, ridge)
         step = -curvature.solve(gradient)
         slope = float(gradient @ step)
         done = -slope <= tol**2 * total
         # Below this a decrease drowns in the rounding of the sum.
         noise = 1e-14 * abs(value)
-        size = 1.0
-        while True:
-            trial = theta + size * step
-            sums = _evaluate(blocks, target, weight, trial, renew and not done, row_curvature)
+        bent = renew and not done
+        tries = ((target, theta + size * step, bent, wide) for size in HALVINGS)
+        passes = blocks.totals(logistic_pass, tries)
+        for size, ((_, trial, *_), sums) in zip(HALVINGS, passes, strict=True):
             trial_value = sums.value + ridge @ trial**2 / 2
-            if trial_value <= value + 1e-4 * size * slope + noise or size < 1e-10:
+            if trial_value <= value + 1e-4 * size * slope + noise:
                 break
-            size /= 2
         if trial_value > value + noise:  # no step of any size helps: rounding is all that is left
             return LogisticFit(theta, iteration + 1, done, curvature)
         found, gradient = gradient, sums.gradient + ridge * trial
@@ -250,40 +269,31 @@ def fit_logistic(
     return LogisticFit(theta, max_iter, False, curvature)
 
 
-def _curvature(blocks, sums, row_curvature, ridge) -> Curvature | WideCurvature:
-    if row_curvature is None:
-        return Curvature(sums.hessian, ridge)
-    return WideCurvature(blocks, row_curvature.copy(), ridge)
+def curvature_at(blocks, theta, hessian, ridge) -> Curvature | WideCurvature:
+    """From the Hessian of the pass at ``theta``; where it made none, from its rows."""
+    if hessian is None:
+        return WideCurvature(blocks, RowCurvature(theta), ridge)
+    return Curvature(hessian, ridge)
 
 
-def _evaluate(blocks, target, weight, theta, bend: bool, row_curvature=None) -> LogisticSums:
+def logistic_pass(block: Block, target, theta, bend: bool, wide: bool) -> LogisticSums:
     """Value and gradient; with ``bend`` the Hessian, or where wide the curvature of each row."""
-
-    def block(X, rows):
-        eta = X @ theta[:-1] + theta[-1]
-        t = target[rows]
-        small = np.exp(-np.abs(eta))
-        loss = np.maximum(eta, 0.0) + np.log1p(small) - t * eta
-        minor = small / (1.0 + small)  # the smaller of f and 1 - f
-        r = np.where(eta >= 0, (1.0 - t) - minor, minor - t)  # f - t without cancellation
-        if weight is not None:
-            loss *= weight[rows]
-            r *= weight[rows]
-        sums = LogisticSums(float(loss.sum()), with_intercept(X, r))
-        if bend:
-            h = minor / (1.0 + small)
-            if weight is not None:
-                h *= weight[rows]
-            if row_curvature is None:
-                sums.hessian = hessian(X, h)
-            else:
-                row_curvature[rows] = h
-        return sums
-
-    sums = blocks.sum(block)
-    sums.bent = bend
+    X, t, weight = block.X, target(block), block.weight
+    value, r, h = logistic_terms(logits(X, theta), t, weight, bend)
+    sums = LogisticSums(value, with_intercept(X, r))
+    if h is not None:
+        if wide:
+            RowCurvature(theta).keep(block, h)
+        else:
+            sums.hessian = hessian(X, h)
     return sums
 
 
-def _weight_of(weight, rows: slice) -> float:
-    return float(rows.stop - rows.start) if weight is None else float(weight[rows].sum())
+def weight_of(block: Block) -> float:
+    return float(block.n_rows if block.weight is None else block.weight.sum())
+
+
+def _evaluate(blocks, target, weight, theta, bend: bool) -> LogisticSums:
+    """One pass over an array of targets."""
+    rows = blocks.attach(target=target, weight=weight)
+    return rows.total(logistic_pass, attrgetter("target"), theta, bend, False)

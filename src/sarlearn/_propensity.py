@@ -1,17 +1,19 @@
 """The propensity side of SAR-EM: known, one value a group of equal rows, or one a row.
 
-The EM loop asks each kind the same things: the propensity of some rows (``of_rows``), what its
-M-step needs from them (``row_sums``), and the M-step (``improve``, with ``feel``, the size of
-that step in units in which 1 is a change of a logit by 1 on one row of full curvature).
+A block asks each kind, at its parameters, the same things: the propensity of its rows (``of_rows``)
+and what the M-step needs from them (``row_sums``). The EM loop asks for the M-step (``improve``,
+with ``feel``, the size of that step in units in which 1 is a change of a logit by 1 on one row of
+full curvature). ``here`` is the kind at its current parameters, ``columns`` what blocks must know
+of each row.
 """
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
 
-from sarlearn._blocks import RowBlocks
-from sarlearn._kernels import sigmoids
-from sarlearn._logistic import Curvature, hessian, ridge_of, with_intercept
+from sarlearn._blocks import Block, RowBlocks
+from sarlearn._kernels import gradients, hessian, logits, sigmoids, with_intercept
+from sarlearn._logistic import Curvature, ridge_of
 
 # More distinct rows than this, and grouping saves nothing.
 MAX_GROUPS = 4096
@@ -22,24 +24,65 @@ DENSE_ELEMENTS = 2**24
 MIN_PROBABILITY = 1e-12
 
 
+class KnownAt:
+    """A propensity that the rows have."""
+
+    theta, key = np.empty(0), b""
+
+    def of_rows(self, block: Block):
+        return block.e, block.not_e, None
+
+    def row_sums(self, block, e, fresh, aim, with_hessian) -> dict:
+        return {}
+
+
+class GroupsAt:
+    """The propensity of each group, and its complement."""
+
+    def __init__(self, values: np.ndarray, theta: np.ndarray):
+        self.theta, self.key = theta, theta.tobytes()
+        zeta = values @ theta[:-1] + theta[-1]
+        self.e, self.not_e = expit(zeta), expit(-zeta)
+
+    def of_rows(self, block: Block):
+        return self.e, self.not_e, block.codes
+
+    def row_sums(self, block: Block, e, fresh, aim, with_hessian) -> dict:
+        return {}  # the E-step counts the positives of each group
+
+
+class ColumnsAt:
+    """The propensity of each row from its attributes."""
+
+    def __init__(self, theta: np.ndarray):
+        self.theta, self.key = theta, theta.tobytes()
+
+    def of_rows(self, block: Block):
+        return *sigmoids(logits(block.Xe, self.theta)), None
+
+    def row_sums(self, block: Block, e, fresh, aim, with_hessian) -> dict:
+        surplus = e - block.labelled
+        e_fresh, e_aimed = gradients(block.Xe, fresh * surplus, aim * surplus)
+        out = {"e_fresh": e_fresh, "e_aimed": e_aimed}
+        if with_hessian:
+            h = fresh * e
+            h *= 1.0 - e
+            out["e_hessian"] = hessian(block.Xe, h)
+        return out
+
+
 class KnownPropensity:
     """A propensity that is given: nothing to learn."""
 
-    theta = np.empty(0)
     newton = False
+    here = KnownAt()
+    theta = here.theta
 
-    def __init__(self, propensity: np.ndarray):
-        self._e = propensity
-        self._not_e = 1.0 - propensity
+    def __init__(self, propensity: np.ndarray | None):
+        self.columns = {} if propensity is None else {"e": propensity, "not_e": 1.0 - propensity}
 
-    def of_rows(self, rows: slice):
-        return self._e[rows], self._not_e[rows]
-
-    def set(self, theta: np.ndarray) -> None:
-        """There are no parameters."""
-
-    def row_sums(self, rows, e, fresh, aim, with_hessian) -> dict:
-        return {}
+    def at(self, theta: np.ndarray) -> KnownAt:
+        return self.here
 
     def improve(self, sums):
         return self.theta, self.theta
@@ -57,35 +100,24 @@ class GroupedPropensity:
     ----------
     values : ndarray of shape (n_groups, n_attributes)
     codes : ndarray of shape (n_rows,) or None
-        The group of each row; None where there is one group (SCAR).
+        The group of each row; None where there is one group (SCAR), or where blocks have them.
     labelled_weight, unlabelled_weight : ndarray of shape (n_groups,)
     """
 
     newton = False
 
     def __init__(self, values, codes, labelled_weight, unlabelled_weight, C: float):
-        self.values, self._codes = values, codes
+        self.values, self.columns = values, {"codes": codes}
         self._ridge = ridge_of(C, values.shape[1], float(labelled_weight.sum()))
         self.labelled_weight, self.unlabelled_weight = labelled_weight, unlabelled_weight
-        self.theta = np.zeros(values.shape[1] + 1)
+        self.here = self.at(np.zeros(values.shape[1] + 1))
 
-    def set(self, theta: np.ndarray) -> None:
-        self.theta = theta
-        zeta = self.values @ theta[:-1] + theta[-1]
-        self._e, self._not_e = expit(zeta), expit(-zeta)
+    @property
+    def theta(self) -> np.ndarray:
+        return self.here.theta
 
-    def of_rows(self, rows: slice):
-        if self._codes is None:
-            return self._e, self._not_e
-        codes = self._codes[rows]
-        return self._e[codes], self._not_e[codes]
-
-    def row_sums(self, rows, e, fresh, aim, with_hessian) -> dict:
-        """Expected positives in each group: by label, else by target."""
-        if self._codes is None:
-            return {"positives": fresh.sum(keepdims=True)}
-        counts = np.bincount(self._codes[rows], weights=fresh, minlength=len(self.values))
-        return {"positives": counts}
+    def at(self, theta: np.ndarray) -> GroupsAt:
+        return GroupsAt(self.values, theta)
 
     def improve(self, sums):
         """The change of parameters that solves the M-step (Algorithm 1, lines 13-16)."""
@@ -96,7 +128,7 @@ class GroupedPropensity:
         else:
             theta = self._solve(positives)
         change = theta - self.theta
-        felt = np.sqrt(positives * self._e * self._not_e)
+        felt = np.sqrt(positives * self.here.e * self.here.not_e)
         return change, felt * (self.values @ change[:-1] + change[-1])
 
     def _solve(self, positives):
@@ -144,45 +176,24 @@ class GroupedPropensity:
 class ColumnPropensity:
     """One propensity a row, for attributes that take too many values to group.
 
-    Its M-step is one Newton step, taken and checked together with the classifier's.
+    Its M-step is one Newton step, taken and checked together with the classifier's. ``X`` has the
+    attributes of every row, or is None where the blocks have them.
     """
 
     newton = True
 
-    def __init__(self, X, labelled: np.ndarray, labelled_weight: float, C: float):
-        self.X, self._labelled = X, labelled
-        self._cut: dict = {}
-        self._ridge = ridge_of(C, X.shape[1], labelled_weight)
-        self.theta = np.zeros(X.shape[1] + 1)
+    def __init__(self, X, n_columns: int, labelled_weight: float, C: float):
+        self.X, self.columns = X, {"Xe": X}
+        self._ridge = ridge_of(C, n_columns, labelled_weight)
+        self.here = ColumnsAt(np.zeros(n_columns + 1))
         self.curvature: Curvature
 
-    def set(self, theta: np.ndarray) -> None:
-        self.theta = theta
+    @property
+    def theta(self) -> np.ndarray:
+        return self.here.theta
 
-    def of_rows(self, rows: slice):
-        zeta = self._rows(rows) @ self.theta[:-1]
-        zeta += self.theta[-1]
-        return sigmoids(zeta)
-
-    def _rows(self, rows: slice):
-        if not sparse.issparse(self.X):
-            return self.X[rows]
-        if rows.start not in self._cut:  # slicing a sparse matrix copies: once is enough
-            self._cut[rows.start] = self.X[rows]
-        return self._cut[rows.start]
-
-    def row_sums(self, rows, e, fresh, aim, with_hessian) -> dict:
-        X = self._rows(rows)
-        surplus = e - self._labelled[rows]
-        out = {
-            "e_fresh": with_intercept(X, fresh * surplus),
-            "e_aimed": with_intercept(X, aim * surplus),
-        }
-        if with_hessian:
-            h = fresh * e
-            h *= 1.0 - e
-            out["e_hessian"] = hessian(X, h)
-        return out
+    def at(self, theta: np.ndarray) -> ColumnsAt:
+        return ColumnsAt(theta)
 
     def gradient(self, raw: np.ndarray) -> np.ndarray:
         return raw + self._ridge * self.theta
@@ -205,10 +216,12 @@ def choose_propensity(X, columns: np.ndarray, labelled, weight, C: float):
     Xe = X[:, columns]
     if sparse.issparse(Xe) and n_rows * len(columns) <= max(DENSE_ELEMENTS, X.nnz):
         Xe = Xe.toarray()
+    if not sparse.issparse(Xe):
+        Xe = np.ascontiguousarray(Xe)
     grouped = None if sparse.issparse(Xe) else group_rows(Xe)
     counted = _counted(labelled, weight)
     if grouped is None:
-        return ColumnPropensity(Xe, labelled, float(counted.sum()), C)
+        return ColumnPropensity(Xe, len(columns), float(counted.sum()), C)
     values, codes = grouped
     groups = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
     total = np.bincount(groups, weights=weight, minlength=len(values)).astype(float)
@@ -255,15 +268,17 @@ def _compress(codes, sizes):
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
 
 
-def watch(X, propensity, labelled, weight) -> tuple[RowBlocks, np.ndarray]:
-    """What the slope rule looks at: the attributes of the watched model, and each row's weight.
+def watch(blocks: RowBlocks, propensity) -> tuple[RowBlocks, str]:
+    """What the slope rule looks at: rows, and where in a block the watched model's attributes are.
 
-    That model is the propensity, or the classifier where the propensity is known.
+    That model is the propensity, or the classifier where the propensity is known. Equal rows are
+    one row here, with the weight of the unlabelled ones among them.
     """
     if isinstance(propensity, GroupedPropensity):
-        return RowBlocks(propensity.values), propensity.unlabelled_weight
-    watched = propensity.X if isinstance(propensity, ColumnPropensity) else X
-    return RowBlocks(watched), _counted(~labelled, weight)
+        bare = np.zeros(len(propensity.values), dtype=bool)
+        groups = RowBlocks(propensity.values)
+        return groups.attach(labelled=bare, weight=propensity.unlabelled_weight), "X"
+    return blocks, "Xe" if isinstance(propensity, ColumnPropensity) else "X"
 
 
 def _counted(rows, weight) -> np.ndarray:

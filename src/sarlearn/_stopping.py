@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from sarlearn._blocks import RowBlocks
-from sarlearn._kernels import sigmoids
+from sarlearn._blocks import Block, RowBlocks, stack
+from sarlearn._kernels import logits, sigmoids
 
 # The slope is followed on this many rows; the verdict uses all of them.
 SAMPLE_ROWS = 2048
@@ -50,19 +50,24 @@ class ModelSlopeRule(SlopeRule):
     Parameters
     ----------
     blocks : RowBlocks
-        Attributes of the watched model.
-    weight : ndarray
-        What each row counts; 0 for labelled rows.
+        Rows with their labels and weights; unlabelled ones count.
+    watched : {"X", "Xe"}
+        Where a block has the attributes of the watched model.
     """
 
-    def __init__(self, blocks: RowBlocks, weight: np.ndarray, window: int, tol: float):
-        counted = np.flatnonzero(weight)
-        self._sampled = len(counted) > SAMPLE_ROWS
-        if self._sampled:
-            counted = counted[:: -(-len(counted) // SAMPLE_ROWS)]
-        super().__init__(weight[counted], window, tol)
-        self._sample = blocks.take(counted)
-        self._blocks, self._row_weight = blocks, weight / weight.sum()
+    def __init__(self, blocks: RowBlocks, watched: str, window: int, tol: float):
+        self._blocks, self._watched = blocks, watched
+        extents = blocks.each(_extent)
+        ends = np.cumsum([number for number, _ in extents])
+        n_counted, self._total = int(ends[-1]), sum(weight for _, weight in extents)
+        self._sampled = n_counted > SAMPLE_ROWS
+        ranks = np.arange(0, n_counted, -(-n_counted // SAMPLE_ROWS))
+        starts = ends - [number for number, _ in extents]
+        chosen = np.split(ranks, np.searchsorted(ranks, starts[1:]))
+        own = [ranks - start for ranks, start in zip(chosen, starts, strict=True)]
+        sample = blocks.each(_sample, watched, own=own)
+        super().__init__(np.concatenate([weight for _, weight in sample]), window, tol)
+        self._sample = stack([X for X, _ in sample])
         self._thetas: deque[np.ndarray] = deque(maxlen=window)
 
     def follow(self, theta: np.ndarray) -> bool:
@@ -76,12 +81,31 @@ class ModelSlopeRule(SlopeRule):
 
     def _slope_of_all_rows(self) -> float:
         thetas = np.array(self._thetas).T
+        return self._blocks.total(_slope, self._watched, thetas, self._line) / self._total
 
-        def block(X, rows):
-            slope = sigmoids(X @ thetas[:-1] + thetas[-1])[0] @ self._line
-            return float(self._row_weight[rows] @ np.abs(slope))
 
-        return self._blocks.sum(block)
+def _counts(block: Block) -> np.ndarray:
+    """What each row counts: labelled ones nothing."""
+    return (
+        (~block.labelled).astype(float) if block.weight is None else ~block.labelled * block.weight
+    )
+
+
+def _extent(block: Block) -> tuple[int, float]:
+    counts = _counts(block)
+    return int(np.count_nonzero(counts)), float(counts.sum())
+
+
+def _sample(block: Block, watched: str, ranks: np.ndarray):
+    """Attributes and weights of some of the rows that count, by their ranks among these."""
+    counts = _counts(block)
+    numbers = np.flatnonzero(counts)[ranks]
+    return getattr(block, watched)[numbers], counts[numbers]
+
+
+def _slope(block: Block, watched: str, thetas: np.ndarray, line: np.ndarray) -> float:
+    slopes = sigmoids(logits(getattr(block, watched), thetas))[0] @ line
+    return float(_counts(block) @ np.abs(slopes))
 
 
 class History:

@@ -151,7 +151,7 @@ class KnownPropensityClassifier(PUClassifier):
             em = LogisticEM(RowBlocks(X), labelled, weight, propensity, decay=1.0, C=self.C)
             em.start()
             if self.stop == "slope":
-                rule = ModelSlopeRule(*watch(X, propensity, labelled, weight), self.window, tol)
+                rule = ModelSlopeRule(*watch(em.blocks, propensity), self.window, tol)
                 result = run_to_slope(em, rule, self.max_iter, report)
             else:
                 result = run_to_fixed_point(em, tol, self.max_iter, report)

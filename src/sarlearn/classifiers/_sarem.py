@@ -193,11 +193,11 @@ class SAREMClassifier(SARClassifier):
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
         if self.stop == "slope":
             em.start()
-            rule = ModelSlopeRule(*watch(X, propensity, labelled, weight), self.window, tol)
+            rule = ModelSlopeRule(*watch(em.blocks, propensity), self.window, tol)
             result = run_to_slope(em, rule, self.max_iter, report)
         else:
             if self.decay == 1:
-                rule = ModelSlopeRule(*watch(X, propensity, labelled, weight), 10, 1e-4)
+                rule = ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4)
                 self._start_joint(em, rule)
             else:
                 em.start()
