@@ -34,14 +34,16 @@ class Plan:
     """What is measured, and how much is spent on each measurement (seconds)."""
 
     quick: bool = False
-    methods: tuple[str, ...] = ("slope", "fixed_point", "naive", "naive_csr", "pysarpu")
+    methods: tuple[str, ...] = (
+        "slope", "slope_numpy", "fixed_point", "naive", "naive_csr", "pysarpu"
+    )  # fmt: skip
     two_threads: tuple[str, ...] = ()  # workloads; none: all
     naive_limit: float = 120.0
     peer_limit: float = 25.0
     repeat_seconds: float = 6.0
     scaling_rows: tuple[int, ...] = tuple(SCALING_ROWS)
     dtypes: tuple[str, ...] = ("float64", "float32")
-    small_methods: tuple[str, ...] = ("slope", "fixed_point")
+    small_methods: tuple[str, ...] = ("slope", "slope_numpy", "fixed_point")
     small_seconds: float = 3.0
     rounds: int = 9
 
@@ -49,7 +51,7 @@ class Plan:
 FULL = Plan()
 QUICK = Plan(
     quick=True,
-    methods=("slope", "fixed_point", "naive", "pysarpu"),
+    methods=("slope", "slope_numpy", "fixed_point", "naive", "pysarpu"),
     two_threads=("c", "e"),
     naive_limit=3.0,
     peer_limit=2.0,
@@ -65,7 +67,9 @@ QUICK = Plan(
 def job(threads: int = 1, timeout: float = 1800.0, **what) -> dict:
     """Do one measurement in a fresh process; ``failed`` in the result says that it did not work."""
     count = str(threads)
+    compiled = str(int(not what.get("method", "").endswith("_numpy")))
     environment = os.environ | {
+        "SARLEARN_COMPILED": compiled,
         "OMP_NUM_THREADS": count,
         "OPENBLAS_NUM_THREADS": count,
         "MKL_NUM_THREADS": count,

@@ -15,6 +15,7 @@ PASSES = 45
 SMALL_MS = {"4,000 x 200 sparse": 60, "6,500 x 21": 15, "546 x 9": 3}
 NAMES = {
     "slope": "sarlearn, slope",
+    "slope_numpy": "sarlearn, slope, NumPy alone",
     "fixed_point": "sarlearn, fixed point",
     "naive": "naive",
     "naive_csr": "naive, kept sparse",
@@ -68,12 +69,15 @@ def speed(folder: Path) -> Table:
                 _seconds(methods.get("naive")),
                 _seconds(methods.get("pysarpu")),
                 _seconds(methods.get("slope")),
+                _seconds(methods.get("slope_numpy")),
                 _seconds(methods.get("fixed_point")),
                 _times(ratio(methods, "naive")),
+                _times(ratio(methods, "naive", "slope_numpy")),
                 _times(ratio(methods, "pysarpu")),
             ]
         )
-    header = ["workload", "naive", "pysarpu", "slope", "fixed point", "naive / slope"]
+    header = ["workload", "naive", "pysarpu", "slope", "slope, NumPy alone", "fixed point"]
+    header += ["naive / slope", "naive / NumPy alone"]
     note = (
         "CPU seconds on one thread, best of several (iterations in brackets). ~ is extrapolated: "
         "the naive way from iterations timed at both ends of its path, times the iterations that "

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sarlearn._blocks import RowBlocks, gram, gram_diagonal
+from sarlearn._blocks import RowBlocks
+from sarlearn._kernels import gram, gram_diagonal
 
 rng = np.random.default_rng(0)
 DENSE = rng.standard_normal((103, 5)) * (rng.random((103, 5)) < 0.6)

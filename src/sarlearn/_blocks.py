@@ -60,10 +60,14 @@ class Block:
     @property
     def X(self):
         # float32 rows are widened block by block: the data keep their size, the sums their digits.
-        # Compiled functions take them as they are.
-        if self.matrix.dtype == np.float64 or sparse.issparse(self.matrix) or compiled():
+        if self.matrix.dtype == np.float64 or sparse.issparse(self.matrix):
             return self.matrix
         return self.matrix.astype(np.float64)
+
+    @property
+    def X_for_kernels(self):
+        # Compiled functions take float32 as it is.
+        return self.matrix if compiled() else self.X
 
     @property
     def n_rows(self) -> int:

@@ -82,12 +82,13 @@ def em_pass(block: Block, here: Point, aim: Point | None, bend: bool, wide: bool
     bend : bool
         Whether Hessians are wanted; where ``wide``, the curvature of each row, left in the block.
     """
-    X = block.X
+    X = block.X_for_kernels
     aimed, fresh = _targets(block, here, aim)
     h = np.empty(len(fresh)) if bend else None
-    e, *rest = here.propensity.of_rows(block)
+    e, not_e, codes = here.propensity.of_rows(block)
+    labelled, weight = block.labelled, block.weight
     statistics = em_sums(
-        X, here.theta, e, *rest, block.labelled, block.weight, here.decay, aimed, fresh, h
+        X, here.theta, e, not_e, codes, labelled, weight, here.decay, aimed, fresh, h
     )
     sums = EMSums(*statistics, **here.propensity.row_sums(block, e, fresh, aimed, bend))
     if h is not None:
@@ -112,9 +113,9 @@ def _targets(block: Block, here: Point, aim: Point | None) -> tuple[np.ndarray, 
         if aim is None:
             aimed.fill(0.0)
         else:
-            e, labelled = aim.propensity.of_rows(block), block.labelled
-            zero = np.zeros(block.n_rows)
-            em_sums(block.X, aim.theta, *e, labelled, block.weight, aim.decay, zero, aimed, None)
+            X, (e, not_e, codes) = block.X_for_kernels, aim.propensity.of_rows(block)
+            labelled, weight, zero = block.labelled, block.weight, np.zeros(block.n_rows)
+            em_sums(X, aim.theta, e, not_e, codes, labelled, weight, aim.decay, zero, aimed, None)
     block.kept["targets"] = [(key, aimed), (here.key, fresh)]
     return aimed, fresh
 

@@ -1,28 +1,133 @@
-"""The arithmetic of one pass over a block of rows.
+"""The arithmetic of one pass over a block of rows: in NumPy, or compiled where numba is installed.
 
 With ``E = exp(-eta)`` and ``f = 1 / (1 + E)``, for unlabelled rows
 
     P(s=0|x) = f (E + 1 - e),   q = (1 - d e) / (1 - d e + E),   f - q = f d e (1 - q),
 
 for labelled ones ``P(s=1|x) = f e``, ``q = 1`` and ``f - q = -f E``. Differences are formed
-without cancellation, which counts where f and q are near 1.
-
-A loop compiled with numba was tried: 54 against 47 ns a row at 22 columns. NumPy stays.
+without cancellation, which counts where f and q are near 1. A parameter vector holds the
+coefficients, then the intercept.
 """
 
+import functools
+import os
+
 import numpy as np
+from scipy import sparse
 
 MIN_LOGIT = -700.0  # exp(700) is still finite
+NOTHING = np.empty(0)
+NO_CODES = np.empty(0, dtype=np.intp)
 
 
-def e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend):
-    """What a pass needs of each row, from its logit and its propensity.
+@functools.cache
+def compiled():
+    """The compiled functions; None without numba, or where SARLEARN_COMPILED=0 says so."""
+    if os.environ.get("SARLEARN_COMPILED") == "0":
+        return None
+    try:
+        from sarlearn import _compiled
+    except ImportError:
+        return None
+    return _compiled
+
+
+def _compiled_for(X):
+    """The compiled functions, where they know the kind of X."""
+    if X.dtype != np.float64 and X.dtype != np.float32:
+        return None
+    if sparse.issparse(X):
+        return compiled() if X.indices.dtype == X.indptr.dtype == np.int32 else None
+    return compiled() if X.flags.c_contiguous else None
+
+
+def _parts(X) -> tuple:
+    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+
+
+# -- products with a block of rows ---------------------------------------------------------------
+
+
+def logits(X, theta: np.ndarray) -> np.ndarray:
+    """``[X 1] theta``, for one vector or a matrix of columns."""
+    fast = _compiled_for(X) if theta.ndim == 1 else None
+    if fast is None:
+        eta = X @ theta[:-1]
+        eta += theta[-1]
+        return eta
+    eta = np.empty(X.shape[0])
+    (fast.csr_logits if sparse.issparse(X) else fast.logits)(*_parts(X), theta, eta)
+    return eta
+
+
+def with_intercept(X, r: np.ndarray) -> np.ndarray:
+    """``[X 1]' r``: the gradient of the loss for row residuals ``r``."""
+    out = np.empty(X.shape[1] + 1)
+    out[:-1] = X.T @ r
+    out[-1] = r.sum()
+    return out
+
+
+def gradients(X, u: np.ndarray, v: np.ndarray):
+    """``[X 1]' u`` and ``[X 1]' v``, the gradients for two kinds of residuals."""
+    fast = _compiled_for(X)
+    if fast is None:
+        return with_intercept(X, u), with_intercept(X, v)
+    out = np.zeros((2, X.shape[1] + 1))
+    (fast.csr_gradients if sparse.issparse(X) else fast.gradients)(*_parts(X), u, v, out)
+    return out
+
+
+def hessian(X, h: np.ndarray) -> np.ndarray:
+    """``[X 1]' diag(h) [X 1]``, for row curvatures ``h >= 0``."""
+    p = X.shape[1]
+    out = np.empty((p + 1, p + 1))
+    if sparse.issparse(X) and (fast := _compiled_for(X)) is not None:
+        fast.csr_hessian(*_parts(X), h, out)
+        return out
+    out[:p, :p] = gram(X, h)
+    out[p, :p] = out[:p, p] = X.T @ h
+    out[p, p] = h.sum()
+    return out
+
+
+def gram(X, h: np.ndarray) -> np.ndarray:
+    """``X' diag(h) X``.
+
+    Scaling by ``sqrt(h)`` makes it a symmetric product, for which BLAS does half the work:
+    142 against 221 ns a row at 54 columns.
+    """
+    root = np.sqrt(h)
+    if not sparse.issparse(X):
+        scaled = X * root[:, None]
+        return scaled.T @ scaled
+    data = X.data * np.repeat(root, np.diff(X.indptr))
+    scaled = sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
+    return (scaled.T @ scaled).toarray()
+
+
+def gram_diagonal(X, h: np.ndarray) -> np.ndarray:
+    """The diagonal of ``X' diag(h) X``."""
+    if not sparse.issparse(X):
+        return h @ (X * X)
+    squared = sparse.csr_array((X.data * X.data, X.indices, X.indptr), shape=X.shape)
+    return squared.T @ h
+
+
+# -- a pass of EM --------------------------------------------------------------------------------
+
+
+def em_sums(X, theta, e, not_e, codes, labelled, weight, decay: float, aim, fresh, bend):
+    """What a pass needs of some rows, from their logits and their propensity.
 
     Parameters
     ----------
-    eta : ndarray of shape (n,)
-    e, not_e : ndarray of shape (n,) or (1,)
-        Propensity and its complement.
+    X : ndarray or CSR of shape (n, n_columns)
+    theta : ndarray of shape (n_columns + 1,)
+    e, not_e : ndarray of shape (n,), (1,) or (n_groups,)
+        Propensity and its complement: of each row, of all rows, or of each group.
+    codes : ndarray of shape (n,) or None
+        The group of each row.
     labelled : boolean ndarray of shape (n,)
     weight : ndarray of shape (n,) or None
     aim, fresh : ndarray of shape (n,)
@@ -33,9 +138,47 @@ def e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend):
     Returns
     -------
     log_likelihood, expected positives : float
-    surplus, left : ndarray of shape (n,)
-        ``w (f - q)`` and ``w f - aim``, the residuals of the next M-step and of the current one.
+    positives : ndarray
+        Sum of the fresh targets of each group; empty where each row has its own propensity.
+    towards_fresh, towards_aim : ndarray of shape (n_columns + 1,)
+        Gradients for the residuals ``w (f - q)`` and ``w f - aim``: of the next M-step and of the
+        current one.
     """
+    grouped = codes is not None or len(e) == 1
+    positives = np.zeros(len(e) if grouped else 0)
+    fast = _compiled_for(X)
+    if fast is not None:
+        towards = np.zeros((2, X.shape[1] + 1))
+        log_likelihood, expected = (fast.csr_em_sums if sparse.issparse(X) else fast.em_sums)(
+            *_parts(X),
+            theta,
+            e,
+            not_e,
+            NO_CODES if codes is None else codes,
+            labelled,
+            NOTHING if weight is None else weight,
+            decay,
+            aim,
+            fresh,
+            NOTHING if bend is None else bend,
+            positives,
+            towards,
+        )
+        return log_likelihood, expected, positives, *towards
+    if codes is not None:
+        e, not_e = e[codes], not_e[codes]
+    log_likelihood, expected, surplus, left = _e_step(
+        logits(X, theta), e, not_e, labelled, weight, decay, aim, fresh, bend
+    )
+    if codes is not None:
+        positives += np.bincount(codes, weights=fresh, minlength=len(positives))
+    else:
+        positives[:] = fresh.sum()
+    return log_likelihood, expected, positives, *gradients(X, surplus, left)
+
+
+def _e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend):
+    """Sums of a pass, and the residuals of each row towards the fresh and the current targets."""
     E = np.maximum(eta, MIN_LOGIT)
     np.negative(E, out=E)
     np.exp(E, out=E)
@@ -57,7 +200,7 @@ def e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend):
         bend *= f
     np.copyto(fresh, np.where(labelled, 1.0, q))
     if weight is None:
-        return sum_of_logs(likelihood), float(f.sum()), surplus, f - aim
+        return _sum_of_logs(likelihood), float(f.sum()), surplus, f - aim
     fresh *= weight
     surplus *= weight
     if bend is not None:
@@ -66,7 +209,7 @@ def e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend):
     return float(weight @ np.log(likelihood)), float(f.sum()), surplus, f - aim
 
 
-def sum_of_logs(values: np.ndarray) -> float:
+def _sum_of_logs(values: np.ndarray) -> float:
     """``sum(log(values))`` of positive values, with one logarithm for four of them."""
     quarter = len(values) // 4
     if quarter == 0 or not values.min() > 1e-70:  # a product of four must not underflow
@@ -77,8 +220,41 @@ def sum_of_logs(values: np.ndarray) -> float:
     return float(np.log(product).sum() + np.log(values[4 * quarter :]).sum())
 
 
+# -- row by row ----------------------------------------------------------------------------------
+
+
+def logistic_terms(eta, target, weight, with_curvature: bool):
+    """Loss, residuals ``w (f - t)`` and curvatures ``w f (1 - f)`` of rows with targets ``t``.
+
+    The loss is ``sum(w (log(1 + exp(eta)) - t eta))``; curvatures are None unless asked for.
+    """
+    fast = compiled()
+    if fast is not None:
+        residual, curvature = np.empty(len(eta)), np.empty(len(eta) if with_curvature else 0)
+        weights = NOTHING if weight is None else weight
+        value = fast.logistic_terms(eta, target, weights, residual, curvature)
+        return value, residual, curvature if with_curvature else None
+    small = np.exp(-np.abs(eta))
+    loss = np.maximum(eta, 0.0) + np.log1p(small) - target * eta
+    minor = small / (1.0 + small)  # the smaller of f and 1 - f
+    # f - t without cancellation
+    residual = np.where(eta >= 0, (1.0 - target) - minor, minor - target)
+    bend = minor / (1.0 + small) if with_curvature else None
+    if weight is not None:
+        loss *= weight
+        residual *= weight
+        if bend is not None:
+            bend *= weight
+    return float(loss.sum()), residual, bend
+
+
 def sigmoids(zeta):
     """``1 / (1 + exp(-zeta))`` and its complement, both with full relative precision."""
+    fast = compiled() if zeta.ndim == 1 else None
+    if fast is not None:
+        e, not_e = np.empty(len(zeta)), np.empty(len(zeta))
+        fast.sigmoids(zeta, e, not_e)
+        return e, not_e
     odds = np.clip(zeta, MIN_LOGIT, -MIN_LOGIT)
     np.negative(odds, out=odds)
     np.exp(odds, out=odds)

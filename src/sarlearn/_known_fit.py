@@ -12,15 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sarlearn._blocks import RowBlocks
-from sarlearn._logistic import (
-    DENSE_COLUMNS,
-    Curvature,
-    LogisticSums,
-    WideCurvature,
-    hessian,
-    ridge_of,
-    with_intercept,
-)
+from sarlearn._kernels import hessian, with_intercept
+from sarlearn._logistic import DENSE_COLUMNS, Curvature, LogisticSums, WideCurvature, ridge_of
 
 
 @dataclass

@@ -278,7 +278,7 @@ def curvature_at(blocks, theta, hessian, ridge) -> Curvature | WideCurvature:
 
 def logistic_pass(block: Block, target, theta, bend: bool, wide: bool) -> LogisticSums:
     """Value and gradient; with ``bend`` the Hessian, or where wide the curvature of each row."""
-    X, t, weight = block.X, target(block), block.weight
+    X, t, weight = block.X_for_kernels, target(block), block.weight
     value, r, h = logistic_terms(logits(X, theta), t, weight, bend)
     sums = LogisticSums(value, with_intercept(X, r))
     if h is not None:

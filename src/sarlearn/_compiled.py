@@ -1,0 +1,346 @@
+"""Functions of ``_kernels`` compiled with numba: the same arithmetic, in loops over rows.
+
+What it gains, in ns a row at 22 columns on one thread: E-step 8 instead of 25, logits 4 instead
+of 6, two gradients 6 instead of 10; Hessian of 10 elements a sparse row 150 instead of 675. (The
+Hessian of dense rows stays with BLAS, which is as fast.) Three things make the difference:
+the exponential is written as a polynomial, which the compiler works out for four rows at once
+where the C library takes one; rows go in chunks that stay in the first-level cache; and four rows
+share one load of a column's sum.
+"""
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numba import types
+
+CHUNK = 256  # rows whose intermediate values stay in the first-level cache
+FEW_ROWS = 512  # rows of X that stay in the second-level cache
+LIMIT = 700.0  # exp(700) is still finite
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is log(2)
+ROUNDER = 1.5 * 2.0**52  # added to a number, it leaves the nearest integer in the low bits
+
+# No checks for division by zero, which would stop vectorisation. Only plain sums may be reordered:
+# the reduction in _exp relies on the order of its operations.
+STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+FREE = STRICT | {"fastmath": {"contract", "nsz", "reassoc", "arcp"}}
+
+
+def _array(dtype, n_dimensions=1, *, writable=False):
+    return types.Array(dtype, n_dimensions, "C", readonly=not writable)
+
+
+IN, OUT = _array(types.float64), _array(types.float64, writable=True)
+OUT_2D = _array(types.float64, 2, writable=True)
+FLAGS, CODES = _array(types.boolean), _array(types.intp)
+DENSE = [_array(value, 2) for value in (types.float64, types.float32)]
+INDEX = _array(types.int32)
+CSR = [(_array(value), INDEX, INDEX) for value in (types.float64, types.float32)]
+
+
+@nb.njit(inline="always", **STRICT)
+def _exp(x, power, bits, out, n):
+    """``exp(x)`` of n values of size up to LIMIT; ``bits`` is ``power`` seen as integers.
+
+    ``exp(x) = 2^k exp(r)`` with ``|r| <= log(2) / 2``, and a Taylor polynomial for the latter:
+    within 4e-16 of the C library's.
+    """
+    for i in range(n):
+        power[i] = x[i] * LOG2_E + ROUNDER
+    for i in range(n):
+        k = power[i] - ROUNDER
+        r = (x[i] - k * LN2_HIGH) - k * LN2_LOW
+        p = 1 / 479001600
+        p = p * r + 1 / 39916800
+        p = p * r + 1 / 3628800
+        p = p * r + 1 / 362880
+        p = p * r + 1 / 40320
+        p = p * r + 1 / 5040
+        p = p * r + 1 / 720
+        p = p * r + 1 / 120
+        p = p * r + 1 / 24
+        p = p * r + 1 / 6
+        p = p * r + 1 / 2
+        p = p * r + 1.0
+        out[i] = p * r + 1.0
+    for i in range(n):
+        bits[i] = (bits[i] + 1023) << 52  # the double 2^k
+    for i in range(n):
+        out[i] *= power[i]
+
+
+@nb.njit(**FREE)
+def _sum(values, n):
+    total = 0.0
+    for i in range(n):
+        total += values[i]
+    return total
+
+
+@nb.njit(**FREE)
+def _sum_of_logs(values, n):
+    """``sum(log(values))`` of positive values, with one logarithm for eight of them."""
+    smallest = 1.0
+    for i in range(n):
+        smallest = min(smallest, values[i])
+    eighth = n // 8 if smallest > 1e-35 else 0  # a product of eight must not underflow
+    total = 0.0
+    for i in range(eighth):
+        product = values[i]
+        for k in range(1, 8):
+            product *= values[i + k * eighth]
+        total += np.log(product)
+    for i in range(8 * eighth, n):
+        total += np.log(values[i])
+    return total
+
+
+@nb.njit(
+    types.UniTuple(types.float64, 2)(
+        IN, IN, IN, CODES, FLAGS, IN, types.float64, IN, OUT, OUT, OUT, OUT, OUT
+    ),
+    cache=True,
+    **STRICT,
+)
+def e_step(
+    eta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend, surplus, left, positives
+):
+    x, E, power, f = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
+    e_, not_e_, is_labelled = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
+    likelihood, bits = np.empty(CHUNK), power.view(np.int64)
+    log_likelihood = expected = 0.0
+    for start in range(0, len(eta), CHUNK):
+        n = min(CHUNK, len(eta) - start)
+        eta_, labelled_, aim_ = eta[start:], labelled[start:], aim[start:]
+        fresh_, surplus_, left_ = fresh[start:], surplus[start:], left[start:]
+        bend_, weight_, codes_ = bend[start:], weight[start:], codes[start:]
+        for i in range(n):
+            x[i] = min(max(-eta_[i], -LIMIT), LIMIT)
+        _exp(x, power, bits, E, n)
+        if len(codes):
+            for i in range(n):
+                e_[i], not_e_[i] = e[codes_[i]], not_e[codes_[i]]
+        elif len(e) == 1:
+            e_[:], not_e_[:] = e[0], not_e[0]
+        else:
+            e_[:n], not_e_[:n] = e[start : start + n], not_e[start : start + n]
+        for i in range(n):
+            is_labelled[i] = 1.0 if labelled_[i] else 0.0
+        for i in range(n):
+            f[i] = 1.0 / (1.0 + E[i])
+        for i in range(n):
+            not_de = not_e_[i] + (1.0 - decay) * e_[i]
+            share = 1.0 / (not_de + E[i])
+            known = is_labelled[i] > 0.5
+            surplus_[i] = f[i] * (-E[i] if known else decay * e_[i] * E[i] * share)
+            fresh_[i] = 1.0 if known else not_de * share
+            likelihood[i] = f[i] * (e_[i] if known else E[i] + not_e_[i])
+        if len(bend):
+            for i in range(n):
+                bend_[i] = f[i] * (f[i] * E[i])
+        if len(weight):
+            for i in range(n):
+                log_likelihood += weight_[i] * np.log(likelihood[i])
+            for i in range(n):
+                f[i] *= weight_[i]
+                fresh_[i] *= weight_[i]
+                surplus_[i] *= weight_[i]
+            if len(bend):
+                for i in range(n):
+                    bend_[i] *= weight_[i]
+        else:
+            log_likelihood += _sum_of_logs(likelihood, n)
+        for i in range(n):
+            left_[i] = f[i] - aim_[i]
+        expected += _sum(f, n)
+        if len(codes):
+            for i in range(n):
+                positives[codes_[i]] += fresh_[i]
+        elif len(positives):
+            positives[0] += _sum(fresh_, n)
+    return log_likelihood, expected
+
+
+@nb.njit(types.void(IN, OUT, OUT), cache=True, **STRICT)
+def sigmoids(zeta, e, not_e):
+    x, E, power = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
+    bits = power.view(np.int64)
+    for start in range(0, len(zeta), CHUNK):
+        n = min(CHUNK, len(zeta) - start)
+        zeta_, e_, not_e_ = zeta[start:], e[start:], not_e[start:]
+        for i in range(n):
+            x[i] = min(max(-zeta_[i], -LIMIT), LIMIT)
+        _exp(x, power, bits, E, n)
+        for i in range(n):
+            e_[i] = 1.0 / (1.0 + E[i])
+            not_e_[i] = E[i] * e_[i]
+
+
+@nb.njit(types.float64(IN, IN, IN, OUT, OUT), cache=True, **STRICT)
+def logistic_terms(eta, target, weight, residual, bend):
+    x, small, power, factor = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
+    bits = power.view(np.int64)
+    value = 0.0
+    for start in range(0, len(eta), CHUNK):
+        n = min(CHUNK, len(eta) - start)
+        eta_, target_, weight_ = eta[start:], target[start:], weight[start:]
+        residual_, bend_ = residual[start:], bend[start:]
+        for i in range(n):
+            x[i] = max(-abs(eta_[i]), -LIMIT)
+        _exp(x, power, bits, small, n)
+        for i in range(n):
+            factor[i] = 1.0 + small[i]
+            minor = small[i] / factor[i]
+            residual_[i] = (1.0 - target_[i]) - minor if eta_[i] >= 0 else minor - target_[i]
+            x[i] = max(eta_[i], 0.0) - target_[i] * eta_[i]
+        if len(bend):
+            for i in range(n):
+                bend_[i] = small[i] / (factor[i] * factor[i])
+        if len(weight):
+            for i in range(n):
+                value += weight_[i] * (x[i] + np.log1p(small[i]))
+                residual_[i] *= weight_[i]
+            if len(bend):
+                for i in range(n):
+                    bend_[i] *= weight_[i]
+        else:
+            value += _sum(x, n) + _sum_of_logs(factor, n)
+    return value
+
+
+@nb.njit([types.void(X, IN, OUT) for X in DENSE], cache=True, **FREE)
+def logits(X, theta, eta):
+    n_rows, p = X.shape
+    whole = n_rows - n_rows % 4
+    for i in range(0, whole, 4):
+        a0 = a1 = a2 = a3 = theta[p]
+        for j in range(p):
+            t = theta[j]
+            a0 += X[i, j] * t
+            a1 += X[i + 1, j] * t
+            a2 += X[i + 2, j] * t
+            a3 += X[i + 3, j] * t
+        eta[i], eta[i + 1], eta[i + 2], eta[i + 3] = a0, a1, a2, a3
+    for i in range(whole, n_rows):
+        a0 = theta[p]
+        for j in range(p):
+            a0 += X[i, j] * theta[j]
+        eta[i] = a0
+
+
+@nb.njit([types.void(*X, IN, OUT) for X in CSR], cache=True, **STRICT)
+def csr_logits(data, indices, indptr, theta, eta):
+    for i in range(len(eta)):
+        total = theta[-1]
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * theta[indices[k]]
+        eta[i] = total
+
+
+@nb.njit([types.void(X, IN, IN, OUT_2D) for X in DENSE], cache=True, **FREE)
+def gradients(X, u, v, out):
+    """Adds ``[X 1]' u`` and ``[X 1]' v`` to the two rows of ``out``."""
+    n_rows, p = X.shape
+    of_u, of_v = out[0], out[1]
+    whole = n_rows - n_rows % 4
+    for i in range(0, whole, 4):
+        u0, u1, u2, u3 = u[i], u[i + 1], u[i + 2], u[i + 3]
+        v0, v1, v2, v3 = v[i], v[i + 1], v[i + 2], v[i + 3]
+        for j in range(p):
+            x0, x1, x2, x3 = X[i, j], X[i + 1, j], X[i + 2, j], X[i + 3, j]
+            of_u[j] += x0 * u0 + x1 * u1 + x2 * u2 + x3 * u3
+            of_v[j] += x0 * v0 + x1 * v1 + x2 * v2 + x3 * v3
+    for i in range(whole, n_rows):
+        for j in range(p):
+            of_u[j] += X[i, j] * u[i]
+            of_v[j] += X[i, j] * v[i]
+    of_u[p] += _sum(u, n_rows)
+    of_v[p] += _sum(v, n_rows)
+
+
+@nb.njit([types.void(*X, IN, IN, OUT_2D) for X in CSR], cache=True, **STRICT)
+def csr_gradients(data, indices, indptr, u, v, out):
+    """Adds ``[X 1]' u`` and ``[X 1]' v`` to the two rows of ``out``."""
+    pairs = np.zeros((out.shape[1], 2))  # both sums of a column in one cache line
+    for i in range(len(u)):
+        for k in range(indptr[i], indptr[i + 1]):
+            pairs[indices[k], 0] += data[k] * u[i]
+            pairs[indices[k], 1] += data[k] * v[i]
+    for j in range(out.shape[1]):
+        out[0, j] += pairs[j, 0]
+        out[1, j] += pairs[j, 1]
+    out[0, -1] += _sum(u, len(u))
+    out[1, -1] += _sum(v, len(v))
+
+
+@nb.njit([types.void(*X, IN, OUT_2D) for X in CSR], cache=True, **STRICT)
+def csr_hessian(data, indices, indptr, h, out):
+    # The half of every pair of a row's elements, on either side of the diagonal; then both halves.
+    p = out.shape[0] - 1
+    out[:] = 0.0
+    last = out[p]
+    for i in range(len(h)):
+        for k in range(indptr[i], indptr[i + 1]):
+            c = h[i] * data[k]
+            row = out[indices[k]]
+            for m in range(indptr[i], k):
+                row[indices[m]] += c * data[m]
+            row[indices[k]] += 0.5 * c * data[k]
+            last[indices[k]] += c
+    last[p] = 0.5 * _sum(h, len(h))
+    for j in range(p + 1):
+        for k in range(j + 1):
+            out[j, k] += out[k, j]
+            out[k, j] = out[j, k]
+
+
+PASS = (IN, IN, IN, CODES, FLAGS, IN, types.float64, IN, OUT, OUT, OUT, OUT_2D)
+
+
+@nb.njit([types.UniTuple(types.float64, 2)(X, *PASS) for X in DENSE], cache=True, **STRICT)
+def em_sums(
+    X, theta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend, positives, out
+):  # fmt: skip
+    """Logits, E-step and gradients of a few rows at a time: X comes from memory once."""
+    eta, surplus, left = np.empty(FEW_ROWS), np.empty(FEW_ROWS), np.empty(FEW_ROWS)
+    log_likelihood = expected = 0.0
+    for start in range(0, len(X), FEW_ROWS):
+        rows = slice(start, min(start + FEW_ROWS, len(X)))
+        here = slice(0, rows.stop - start)
+        logits(X[rows], theta, eta[here])
+        own = len(e) == len(X) and not len(codes)
+        part = e_step(
+            eta[here],
+            e[rows] if own else e,
+            not_e[rows] if own else not_e,
+            codes[rows] if len(codes) else codes,
+            labelled[rows],
+            weight[rows] if len(weight) else weight,
+            decay,
+            aim[rows],
+            fresh[rows],
+            bend[rows] if len(bend) else bend,
+            surplus[here],
+            left[here],
+            positives,
+        )
+        log_likelihood += part[0]
+        expected += part[1]
+        gradients(X[rows], surplus[here], left[here], out)
+    return log_likelihood, expected
+
+
+@nb.njit([types.UniTuple(types.float64, 2)(*X, *PASS) for X in CSR], cache=True, **STRICT)
+def csr_em_sums(
+    data, indices, indptr, theta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend,
+    positives, out
+):  # fmt: skip
+    n_rows = len(labelled)
+    eta, surplus, left = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
+    csr_logits(data, indices, indptr, theta, eta)
+    totals = e_step(
+        eta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend, surplus, left, positives
+    )
+    csr_gradients(data, indices, indptr, surplus, left, out)
+    return totals
