@@ -25,6 +25,10 @@ SATURATED, LOWERED = 0.9, 0.3
 NEWTON_COLUMNS = 64
 # Steps after which the curvature of many columns is computed anew.
 RENEWAL = 25
+# Share of EM's curvature that a step must meet to teach anything.
+LEAST_SHARE = 0.01
+# Negative or vanishing curvature counts as this, where the diagonal is near one.
+LEAST_CURVATURE = 1e-3
 _LIMIT = 36.0  # logits beyond it are 0 or 1 in double precision
 
 
@@ -71,18 +75,20 @@ class JointLogistic:
         Xe = Xe.toarray() if sparse.issparse(Xe) else np.asarray(Xe)
         ones = np.ones((self.n_rows, 1))
         self._Xe = np.hstack([Xe, ones])
-        self._blocks, self._plain = RowBlocks(_append(X, ones)), RowBlocks(X)
+        #: ``[X 1]`` and ``[X_e 1]``.
+        self.design = _append(X, ones), self._Xe
+        self._blocks, self._plain = RowBlocks(self.design[0]), RowBlocks(X)
         self.n_theta = X.shape[1] + 1
         ridge = ridge_of(C, X.shape[1], float(self.n_rows))
         ridge[self.n_columns : -1] = 1e-6
-        self._ridge = np.append(ridge, ridge_of(propensity_C, len(columns), float(self.n_rows)))
+        self.ridge = np.append(ridge, ridge_of(propensity_C, len(columns), float(self.n_rows)))
 
     # -- the likelihood ----------------------------------------------------------------------
 
     def probabilities(self, parameters) -> tuple[np.ndarray, np.ndarray]:
         """``f`` and ``e`` of every row."""
         eta = self._blocks.matvec(parameters[: self.n_theta])
-        return _sigmoids(eta)[0], _sigmoids(self._Xe @ parameters[self.n_theta :])[0]
+        return sigmoids(eta)[0], sigmoids(self._Xe @ parameters[self.n_theta :])[0]
 
     def class_prior(self, parameters, weight=None) -> float:
         return float(np.average(self.probabilities(parameters)[0], weights=weight))
@@ -100,7 +106,7 @@ class JointLogistic:
         found = self._sums(parameters, labelled, weight, ("observed",)).observed
         assert found is not None
         if penalised:
-            found.flat[:: len(found) + 1] += self._ridge
+            found.flat[:: len(found) + 1] += self.ridge
         return found
 
     def scores(self, parameters, labelled) -> tuple[np.ndarray, np.ndarray]:
@@ -120,15 +126,15 @@ class JointLogistic:
         return by_f * on_f + by_e * (self._Xe @ direction[self.n_theta :])
 
     def _penalty(self, parameters) -> float:
-        return float(self._ridge @ parameters**2) / 2
+        return float(self.ridge @ parameters**2) / 2
 
     def _sums(self, parameters, labelled, weight, wanted) -> _Sums:
         theta, phi = parameters[: self.n_theta], parameters[self.n_theta :]
 
         def block(X, rows):
             s, Xe = labelled[rows], self._Xe[rows]
-            f, not_f = _sigmoids(X @ theta)
-            e, not_e = _sigmoids(Xe @ phi)
+            f, not_f = sigmoids(X @ theta)
+            e, not_e = sigmoids(Xe @ phi)
             P, unlabelled = f * e, not_f + f * not_e
             odds = P / unlabelled
             log_likelihood = np.log(np.where(s, P, unlabelled))
@@ -173,15 +179,15 @@ class JointLogistic:
         parameters = np.array(start, dtype=np.float64)
         sums = self._sums(parameters, labelled, weight, wanted)
         value = sums.log_likelihood - self._penalty(parameters)
-        curvature = None
+        taught = _Taught()
         for iteration in range(max_iter):
-            gradient = sums.gradient - self._ridge * parameters
+            gradient = sums.gradient - self.ridge * parameters
             if newton:
                 step = self._newton_step(sums.observed, gradient)
             else:
-                if curvature is None or iteration % RENEWAL == 0:
-                    curvature = self._complete(parameters, labelled, weight)
-                step = curvature.solve(gradient)
+                if taught.age % RENEWAL == 0:
+                    taught = _Taught(self._complete(parameters, labelled, weight), self.ridge)
+                step = taught.solve(gradient)
             promise = float(gradient @ step)
             if promise < tol:
                 return JointFit(parameters, value, True, iteration)
@@ -193,20 +199,23 @@ class JointLogistic:
                 if trial_value >= value + 1e-4 * size * promise:
                     break
                 size /= 2
-            else:  # rounding: no step gains anything
+            else:
+                if taught.age:  # what the steps taught misleads: EM's curvature alone
+                    taught = _Taught()
+                    continue
+                # Rounding: no step gains anything.
                 return JointFit(parameters, value, promise < 1e-3, iteration)
             if not newton:
-                assert curvature is not None
-                change = sums.gradient - trial_sums.gradient + self._ridge * size * step
-                curvature.learn(size * step, change)
+                change = sums.gradient - trial_sums.gradient + self.ridge * size * step
+                taught.learn(size * step, change)
             parameters, value, sums = trial, trial_value, trial_sums
         return JointFit(parameters, value, False, max_iter)
 
-    def _complete(self, parameters, labelled, weight) -> Curvature:
+    def _complete(self, parameters, labelled, weight) -> np.ndarray:
         """The curvature EM would use, as if the classes were known: never less than the true."""
         found = self._sums(parameters, labelled, weight, ("complete",)).complete
         assert found is not None
-        return Curvature(found, np.maximum(self._ridge, 1e-8))
+        return found
 
     def _newton_step(self, curvature, gradient) -> np.ndarray:
         """Newton's step; where the curvature is negative, away from the saddle instead of to it.
@@ -215,7 +224,7 @@ class JointLogistic:
         took up to 200 steps where this takes ten.
         """
         H = curvature.copy()
-        H.flat[:: len(H) + 1] += self._ridge
+        H.flat[:: len(H) + 1] += self.ridge
         # Brought to a diagonal near ones: columns may differ by orders of magnitude.
         scale = 1.0 / np.sqrt(np.maximum(np.abs(H.diagonal()), 1e-12))
         H *= scale
@@ -225,24 +234,25 @@ class JointLogistic:
             return scale * dpotrs(lower, scale * gradient, lower=1)[0]
         values, vectors = np.linalg.eigh(H)
         return scale * (
-            vectors @ ((vectors.T @ (scale * gradient)) / np.maximum(np.abs(values), 1e-3))
+            vectors
+            @ ((vectors.T @ (scale * gradient)) / np.maximum(np.abs(values), LEAST_CURVATURE))
         )
 
     def naive(self, labelled, weight=None) -> np.ndarray:
         """Logistic regression of the labels: the class model of SCAR's starts."""
-        C = 1 / self._ridge[0]
+        C = 1 / self.ridge[0]
         return fit_logistic(self._plain, labelled.astype(float), weight, C, tol=1e-3).theta
 
     def start(self, naive: np.ndarray, label_frequency: float, labelled, weight=None):
         """The naive model with as many positives as a label frequency says."""
         share = float(np.average(labelled, weights=weight))
         prior = min(share / label_frequency, 0.95)
-        parameters = np.zeros(len(self._ridge))
+        parameters = np.zeros(len(self.ridge))
         parameters[: self.n_theta] = naive
         eta = self._blocks.matvec(naive)
         shift = 0.0
         for _ in range(30):  # Newton for the intercept that gives this prior
-            f, not_f = _sigmoids(eta + shift)
+            f, not_f = sigmoids(eta + shift)
             slope = float(np.average(f * not_f, weights=weight))
             move = (prior - float(np.average(f, weights=weight))) / max(slope, 1e-3)
             shift += float(np.clip(move, -2, 2))
@@ -258,6 +268,29 @@ class JointLogistic:
         points = [self.start(naive, c, labelled, weight) for c in STARTS]
         found = [self.climb(point, labelled, weight) for point in (*points, *starts)]
         return max(found, key=lambda fit: fit.value)
+
+
+class _Taught:
+    """EM's curvature, mended by what steps teach (BFGS).
+
+    A step along which the likelihood hardly curves teaches nothing: its share of EM's curvature,
+    which is at least the true one, would be next to none and the next step boundless. With such
+    steps 8 of 10 climbs from e = 1 broke off below their maximum.
+    """
+
+    def __init__(self, complete: np.ndarray | None = None, ridge: np.ndarray | None = None):
+        self.age = 0
+        if complete is not None and ridge is not None:
+            self._complete = complete + np.diag(ridge)
+            self._curvature = Curvature(complete, np.maximum(ridge, 1e-8))
+
+    def solve(self, gradient: np.ndarray) -> np.ndarray:
+        return self._curvature.solve(gradient)
+
+    def learn(self, step: np.ndarray, change: np.ndarray) -> None:
+        self.age += 1
+        if step @ change > LEAST_SHARE * float(step @ self._complete @ step):
+            self._curvature.learn(step, change)
 
 
 def climb_nested(model: JointLogistic, start, labelled, weight=None, *, tol=1e-7) -> JointFit:
@@ -286,7 +319,7 @@ def nest(parameters, n_theta: int, old: list[int], new: list[int]) -> np.ndarray
     return out
 
 
-def _sigmoids(eta) -> tuple[np.ndarray, np.ndarray]:
+def sigmoids(eta) -> tuple[np.ndarray, np.ndarray]:
     """``sigmoid(eta)`` and ``sigmoid(-eta)``, neither by a difference."""
     E = np.exp(-np.clip(eta, -_LIMIT, _LIMIT))
     f = 1.0 / (1.0 + E)

@@ -4,8 +4,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from scipy import sparse
+from scipy.special import expit
 
-from .._joint import JointLogistic, climb_nested, nest
+from .._joint import LOWERED, NEWTON_COLUMNS, SATURATED, JointLogistic, climb_nested, nest
+from .._joint_batch import BatchLogistic
 from ._flexible import flexible_score
 from ._inputs import check_count, check_positive, check_rows, generators, listed
 from ._parallel import run_all
@@ -13,7 +16,6 @@ from ._style import BLUE, ORANGE, new_axes, tidy
 
 __all__ = ["SCARTestResult", "scar_test"]
 
-# The odds of a label change at least so much over one standard deviation to be worth a word.
 BLIND_SPOT = (
     "The test sees a propensity that follows other directions than the class does; one that rises "
     "and falls with the class probability itself it can hardly see."
@@ -164,8 +166,8 @@ def scar_test(
     test = _Test(rows.X, columns, C, extra)
     null = test.null.fit(rows.labelled)
     statistic, alternative = test.statistic(rows.labelled, null.parameters)
-    null_statistics = run_all(partial(_draw, test, null.parameters), draws, n_jobs, "SCAR test")
-    drawn = np.array(null_statistics)
+    simulate = partial(_simulated, test, null.parameters)
+    drawn = np.array(run_all(simulate, draws, n_jobs, "SCAR test", together=True))
     prior = test.null.class_prior(null.parameters)
     return SCARTestResult(
         statistic=statistic,
@@ -190,18 +192,49 @@ class _Test:
         self.null = JointLogistic(X, none, C=C, propensity_C=C, extra=extra)
         self.alternative = JointLogistic(X, np.array(columns), C=C, propensity_C=C, extra=extra)
         self._columns = columns
+        self.side_by_side = not sparse.issparse(X) and self.null.n_theta <= NEWTON_COLUMNS
 
     def statistic(self, labelled, start) -> tuple[float, np.ndarray]:
         """The ratio, from a start of the null; the alternative starts at the null's maximum."""
         null = self.null.climb(start, labelled)
-        nested = nest(null.parameters, self.null.n_theta, [], self._columns)
-        found = climb_nested(self.alternative, nested, labelled)
+        found = climb_nested(self.alternative, self._nested(null.parameters), labelled)
         return max(2 * (found.value - null.value), 0.0), found.parameters
 
+    def statistics(self, labelled: np.ndarray, start) -> np.ndarray:
+        """The ratios of many sets of labels, one a column, by the same steps."""
+        n_sets = labelled.shape[1]
+        null = BatchLogistic(self.null).climb(np.tile(start, (n_sets, 1)), labelled)
+        alternative = BatchLogistic(self.alternative)
+        nested = np.array([self._nested(parameters) for parameters in null.parameters])
+        value = alternative.climb(nested, labelled).value
+        full = np.flatnonzero([self._is_saturated(parameters) for parameters in null.parameters])
+        if len(full):  # as in climb_nested
+            lower = [
+                self.alternative.start(nested[k, : self.null.n_theta], LOWERED, labelled[:, k])
+                for k in full
+            ]
+            again = alternative.climb(np.array(lower), labelled[:, full]).value
+            value[full] = np.maximum(value[full], again)
+        return np.maximum(2 * (value - null.value), 0.0)
 
-def _draw(test: _Test, parameters: np.ndarray, rng: np.random.Generator) -> float:
+    def _nested(self, parameters) -> np.ndarray:
+        return nest(parameters, self.null.n_theta, [], self._columns)
+
+    @staticmethod
+    def _is_saturated(parameters) -> bool:
+        return bool(expit(parameters[-1]) > SATURATED)
+
+
+def _simulated(test: _Test, parameters: np.ndarray, draws) -> list[float]:
+    """Statistics of labels simulated from a null, one a generator."""
     f, e = test.null.probabilities(parameters)
-    labelled = rng.random(len(f)) < f * e
-    if not labelled.any():
-        return 0.0  # no label, nothing to explain
-    return test.statistic(labelled, parameters)[0]
+    labelled = np.array([rng.random(len(f)) < f * e for rng in draws]).T
+    ratios = np.zeros(len(draws))  # without a label there is nothing to explain
+    some = np.flatnonzero(labelled.any(axis=0))
+    if test.side_by_side and len(some):
+        ratios[some] = test.statistics(labelled[:, some], parameters)
+    else:
+        ratios[some] = [
+            test.statistic(np.ascontiguousarray(labelled[:, k]), parameters)[0] for k in some
+        ]
+    return ratios.tolist()
