@@ -9,8 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sarlearn import SAREMClassifier
+from sarlearn import CrossFitSARClassifier, SAREMClassifier
 from sarlearn.inspection import bootstrap
+from sarlearn.inspection._bootstrap import _Clone
+from sarlearn.inspection._parts import take_apart
 
 MAXIMUM = {"decay": 1, "C": 100, "propensity_C": 100, "stop": "fixed_point"}
 
@@ -163,3 +165,18 @@ def test_bad_input_is_named(result):
         result.interval("class_prior", level=95)
     with pytest.raises(ValueError, match="'bca' or 'percentile'; got 'normal'"):
         result.interval("class_prior", method="normal")
+
+
+def test_a_cross_fit_keeps_copies_of_a_row_in_one_fold():
+    X, _, s = make(n=600)
+    model = CrossFitSARClassifier([2], random_state=0).fit(X, s)
+    parts = take_apart(model, X)
+    counts = np.random.default_rng(0).multinomial(600, np.full(600, 1 / 600))
+    refit, converged = _Clone(parts, s)(counts)
+    assert converged
+    expected = CrossFitSARClassifier([2], random_state=0).fit(X, s, sample_weight=counts)
+    assert refit.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-12)
+    found = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    low, high = found.interval("class_prior")
+    assert low < model.class_prior_ < high
+    assert "shifts the estimates" not in str(found)  # the decay is only that of the first step

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
 from sarlearn.inspection import identifiability
 
 
@@ -26,29 +26,49 @@ def test_a_clear_case_is_called_one():
     assert found.class_prior[0] == pytest.approx(y.mean(), abs=0.04)
     assert found.rank == found.n_parameters == 6
     assert 1 <= found.condition < 1000
-    # The exchanged start is worse, or leads back to the same solution.
-    assert found.swap_gap > 2 or found.swap_class_prior == pytest.approx(
-        found.class_prior[0], abs=0.01
-    )
+    # Column 0 alone tells the class, and the propensity cannot use it: exchanged roles are no
+    # solution, and the climb from there leads back.
+    assert found.swap_gap == pytest.approx(0, abs=1e-6)
+    assert found.swap_class_prior == pytest.approx(found.class_prior[0], abs=1e-4)
     assert found.profile[0] < found.class_prior[0] < found.profile[1]
     assert found.overlap < 0.1
     assert np.all(found.certain_share > 0.1)
     assert np.all(np.diff(found.log_likelihood) <= 0)
 
 
-def test_the_same_attributes_on_both_sides_can_be_exchanged():
-    rng = np.random.default_rng(0)
+@pytest.mark.filterwarnings("ignore:Every column is a propensity feature")
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_attributes_on_both_sides_can_be_exchanged(seed):
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(2000, 2))
     y = rng.random(2000) < expit(2 * X[:, 0] + 1)
     s = y & (rng.random(2000) < expit(2 * X[:, 1] - 1))
-    with pytest.warns(UserWarning, match="Every column is a propensity feature"):
-        model = SAREMClassifier([0, 1], C=100, propensity_C=100).fit(X, s)
+    model = SAREMClassifier([0, 1], C=100, propensity_C=100).fit(X, s)
     found = identifiability(model, X, s, n_starts=4, random_state=0)
-    assert found.swap_gap < 0.01
-    assert abs(found.swap_class_prior - found.class_prior[0]) > 0.05
+    # With the same columns and penalties the likelihood does not change when f and e change
+    # places: of the two solutions, which EM finds too, each has the other's mean e as class prior.
+    assert found.swap_gap == pytest.approx(0, abs=1e-6)
+    joint = SAREMClassifier([0, 1], decay=1, stop="fixed_point", C=100, propensity_C=100).fit(X, s)
+    both = sorted([joint.predict_proba(X)[:, 1].mean(), joint.predict_propensity(X).mean()])
+    assert sorted([found.class_prior[0], found.swap_class_prior]) == pytest.approx(both, abs=1e-4)
     assert not found.identified
     assert "Exchanging the roles of class and propensity fits as well" in str(found)
     assert "the propensity attributes explain" in str(found).lower()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exchanged_roles_fit_worse_where_a_column_belongs_to_the_class_alone(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3000, 3))
+    y = rng.random(3000) < expit(3 * X[:, 0] + X[:, 1])
+    s = y & (rng.random(3000) < expit(2 * X[:, 2] - 1))
+    model = SAREMClassifier([0, 2], C=100, propensity_C=100).fit(X, s)
+    found = identifiability(model, X, s, n_starts=4, random_state=0)
+    # Exchanged, column 0 is the propensity's and column 2 the class's: a maximum of its own that
+    # misses what column 1 says of the class. Twice the gap is far beyond chi-square's 95 %.
+    assert found.swap_gap > 4
+    assert found.class_prior[0] - found.swap_class_prior > 0.05
+    assert "Exchanging the roles" not in str(found)
 
 
 def test_weak_signal_admits_many_class_priors():
@@ -98,3 +118,17 @@ def test_bad_input_is_named():
     known = KnownPropensityClassifier().fit(X, s, propensity=0.5)
     with pytest.raises(TypeError, match="propensity"):
         identifiability(known, X, s)
+
+
+def test_one_column_a_value_is_no_problem_and_a_cross_fit_serves():
+    X, _, s = make(n=1500)
+    place = np.random.default_rng(1).integers(0, 3, len(X))
+    X = np.column_stack([X[:, :2], np.eye(3)[place]])
+    model = CrossFitSARClassifier([2, 3, 4], random_state=0).fit(X, s)
+    found = identifiability(model, X, s, n_starts=3, random_state=0)
+    # The three add up to the intercept, of the class model and of the propensity.
+    assert found.redundant == 2
+    assert found.rank == found.n_parameters - 2
+    assert not any("flat" in problem for problem in found.problems)
+    assert "flat in 2 of 10 directions because columns depend on each other" in str(found)
+    assert abs(found.class_prior[0] - model.class_prior_) < 0.1

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
 from sarlearn.inspection import sensitivity
 
 
@@ -90,3 +90,15 @@ def test_only_learned_propensities_have_settings(fitted):
     _, X, s = fitted
     with pytest.raises(TypeError, match="predict_propensity"):
         sensitivity(LogisticRegression().fit(X, s), X, s)
+
+
+@pytest.mark.parametrize("classifier", [None, LogisticRegression()])
+def test_a_cross_fit_has_settings_too(fitted, classifier):
+    _, X, s = fitted
+    model = CrossFitSARClassifier([2], cv=2, random_state=0, classifier=classifier).fit(X, s)
+    found = sensitivity(model, X, s, propensity_features=[[2], []], n_factors=2)
+    same, scar = found.rows
+    assert same.class_prior == pytest.approx(model.class_prior_)
+    assert same.rank_agreement == pytest.approx(1)
+    assert scar.class_prior != same.class_prior
+    assert found.scaled[0].class_prior > found.scaled[1].class_prior

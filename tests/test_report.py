@@ -155,7 +155,7 @@ def test_large_tables_are_compared_on_a_sample(table, model, monkeypatch):
     found = summarize(model, table, table["diagnosed"])
     assert found["comparison"]["rows"] == 500
     labelled = table["diagnosed"].to_numpy() == 1
-    rows = comparison._sample(labelled, 500)
+    rows = comparison.draw_rows(labelled, 500)
     assert len(set(rows)) == 500
     assert labelled[rows].mean() == pytest.approx(labelled.mean(), abs=0.002)
     assert "500 rows drawn at random" in render(found)

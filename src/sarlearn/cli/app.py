@@ -80,6 +80,19 @@ def app() -> None:
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of what is drawn.")
 @_OUTPUT
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Also test one label frequency for all, resample for intervals, and try other solutions "
+    "and choices: some two hundred refits.",
+)
+@click.option(
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Processes for --check; -1 is one a core.",
+)
 @_JSON
 @_FORCE
 def fit(**options) -> None:

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from ..reporting import Report, summarize
+from ..reporting import Report, run_checks, summarize
+from ..reporting.checks import check_sentences
 from ..reporting.words import about, odds_sentence
 from ..saving import save
 from ..tables import make_table_classifier
@@ -33,6 +34,8 @@ def fit(
     seed: int,
     output: str,
     report: str | None,
+    check: bool,
+    jobs: int,
     as_json: bool,
     force: bool,
 ) -> None:
@@ -58,6 +61,9 @@ def fit(
         watched(model[-1], show),
     ):
         model.fit(frame, s)
+    checks = None
+    if check:
+        checks = run_checks(model, frame, s, n_jobs=jobs, random_state=seed, watch=progress)
     with progress("Comparing with simpler assumptions"):
         summary = summarize(
             model,
@@ -68,6 +74,7 @@ def fit(
             source=Path(table).name,
             label=label,
             warnings=messages,
+            checks=checks,
         )
     if report is not None:
         with progress("Drawing the report"):
@@ -113,5 +120,9 @@ def print_summary(summary: dict[str, Any]) -> None:
             print_text(f"  {row['level']}: {odds_sentence(row, 'being labelled')}")
     if summary["text"]["sure"]:
         print_text(f"\n{summary['text']['sure']}")
+    if summary["checks"]:
+        print_text("\nChecks:")
+        for sentence in check_sentences(summary["checks"]):
+            print_text(f"  {sentence}")
     print_text(f"\n{summary['text']['comparison']}")
     print_text(summary["text"]["convergence"])

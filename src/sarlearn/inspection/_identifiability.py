@@ -43,6 +43,9 @@ class IdentifiabilityResult:
         class prior; NaN without propensity attributes.
     rank, n_parameters : int
         Directions of parameters in which the likelihood curves, and all of them.
+    redundant : int
+        Directions that are flat because columns depend on each other linearly, as one column a
+        value of a category does: no prediction moves along them.
     condition : float
         Of the observed information, scaled to a diagonal of ones; inf where it is singular.
     overlap : float
@@ -59,6 +62,7 @@ class IdentifiabilityResult:
     swap_class_prior: float
     rank: int
     n_parameters: int
+    redundant: int
     condition: float
     overlap: float
     strata: list[str] = field(repr=False)
@@ -88,8 +92,8 @@ class IdentifiabilityResult:
                 "Exchanging the roles of class and propensity fits as well, with "
                 f"{self.swap_class_prior:.1%} positives: the data do not say which model is which."
             )
-        if self.rank < self.n_parameters:
-            flat = self.n_parameters - self.rank
+        flat = self.n_parameters - self.rank - self.redundant
+        if flat > 0:
             found.append(
                 f"The likelihood is flat in {flat} of {self.n_parameters} directions of the "
                 "parameters: single coefficients are not identified."
@@ -108,16 +112,28 @@ class IdentifiabilityResult:
             )
         return found
 
-    def __str__(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """What speaks against identification, or that nothing does."""
         problems = self.problems
         best = f"{self.class_prior[0]:.1%}"
         if not problems:
             return (
                 f"Nothing speaks against identification: {len(self.class_prior)} starts agree on "
-                f"{best} positives, the likelihood curves in every direction, exchanged roles fit "
-                "worse or lead back, and every stratum of the propensity has sure positives."
+                f"{best} positives, the likelihood curves in every direction that moves a "
+                "prediction, exchanged roles fit worse or lead back, and every stratum of the "
+                "propensity has sure positives."
             )
         return f"Best solution: {best} positives. " + " ".join(problems)
+
+    def __str__(self) -> str:
+        if not self.redundant:
+            return self.verdict
+        return (
+            f"{self.verdict} The likelihood is flat in {self.redundant} of {self.n_parameters} "
+            "directions because columns depend on each other: predictions are not touched by it, "
+            "but single coefficients of such columns mean nothing."
+        )
 
     def plot(self, ax=None):
         """Draw the class prior and likelihood that each start reached."""
@@ -224,6 +240,7 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
         swap_class_prior=np.nan if swap is None else joint.class_prior(swap.parameters),
         rank=rank,
         n_parameters=len(best.parameters),
+        redundant=_redundant(matrix) + _redundant(attributes),
         condition=condition,
         overlap=_explained(score, attributes),
         strata=strata,
@@ -263,6 +280,18 @@ def _rank(information: np.ndarray) -> tuple[int, float]:
     values = np.linalg.eigvalsh(information * scale * scale[:, None])
     rank = int(np.sum(values > FLAT))
     return rank, float(values[-1] / values[0]) if values[0] > 0 else np.inf
+
+
+def _redundant(columns) -> int:
+    """Directions in which a linear model with intercept on these columns does not change."""
+    n_rows, n_columns = columns.shape
+    sums = np.asarray(columns.sum(axis=0)).ravel()
+    product = columns.T @ columns
+    gram = np.empty((n_columns + 1, n_columns + 1))
+    gram[:-1, :-1] = product.toarray() if sparse.issparse(product) else product
+    gram[-1, :-1] = gram[:-1, -1] = sums
+    gram[-1, -1] = n_rows
+    return n_columns + 1 - _rank(gram)[0]
 
 
 def _profile(score, attributes, labelled) -> tuple[float, float]:

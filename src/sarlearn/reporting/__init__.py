@@ -7,10 +7,11 @@ from html import escape
 from typing import Any
 
 from ..io import write_atomically
+from .checks import run_checks
 from .render import render
 from .summarize import summarize
 
-__all__ = ["Report", "render", "report", "summarize"]
+__all__ = ["Report", "render", "report", "run_checks", "summarize"]
 
 
 class Report:
@@ -61,6 +62,7 @@ def report(
     ids: Sequence[Any] | None = None,
     feature_names: Sequence[str] | None = None,
     top: int = 20,
+    checks: bool = False,
     **names: Any,
 ) -> Report:
     """Report on a fitted model: who is positive, who gets labelled, and how sure that is.
@@ -77,6 +79,9 @@ def report(
         What to call the columns of a matrix that has no names.
     top : int, default=20
         How many of the most probable hidden positives to list.
+    checks : bool, default=False
+        Whether to run the checks of :mod:`sarlearn.inspection` and tell of them, too: some two
+        hundred refits. ``X`` and ``s`` must then be those of ``fit``.
     **names : str
         ``source``, ``label`` and ``id_name``: names of the file, the label column and the
         identifier, for the text.
@@ -99,4 +104,7 @@ def report(
     >>> report(model, X, s)
     <Report: About 4... of the 1,516 unlabelled rows (2...%) are estimated to be positive.>
     """
-    return Report(summarize(model, X, s, ids=ids, feature_names=feature_names, top=top, **names))
+    found = run_checks(model, X, s) if checks else None
+    return Report(
+        summarize(model, X, s, ids=ids, feature_names=feature_names, top=top, checks=found, **names)
+    )

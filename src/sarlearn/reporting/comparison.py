@@ -21,7 +21,7 @@ def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
     rows = np.arange(parts.n_rows)
     max_rows = MAX_ROWS if hasattr(parts.final, "coef_") else MAX_ROWS_OTHER
     if len(rows) > max_rows:
-        rows = _sample(labelled, max_rows)
+        rows = draw_rows(labelled, max_rows)
     matrix, chosen = safe_indexing(parts.matrix, rows), labelled[rows]
     s = parts.final.classes_[chosen.astype(int)]
     sar = _predictions(parts.final, matrix)
@@ -79,7 +79,7 @@ def positives_of(final, f: np.ndarray, posterior: np.ndarray, labelled: np.ndarr
     return float(posterior.sum())
 
 
-def _sample(labelled: np.ndarray, n_rows: int) -> np.ndarray:
+def draw_rows(labelled: np.ndarray, n_rows: int) -> np.ndarray:
     """Rows drawn at random, labelled ones in their share: a sample without any fits nothing."""
     rng = np.random.default_rng(0)
     n_labelled = int(np.clip(round(n_rows * labelled.mean()), 1, n_rows - 1))

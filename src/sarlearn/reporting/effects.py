@@ -10,15 +10,21 @@ MAX_IMPORTANCE_ROWS = 1000
 MAX_LEVELS = 10
 
 
-def propensity_odds(parts: Parts) -> list[dict]:
-    """Odds ratios of being labelled; empty where the propensity model is not logistic."""
-    coef = getattr(parts.final, "propensity_coef_", None)
+def propensity_odds(
+    parts: Parts, coef: np.ndarray | None = None, max_levels: int = MAX_LEVELS
+) -> list[dict]:
+    """Odds ratios of being labelled; empty where the propensity model is not logistic.
+
+    ``coef`` is the model's, unless given.
+    """
+    if coef is None:
+        coef = getattr(parts.final, "propensity_coef_", None)
     if coef is None or not len(parts.propensity_positions):
         return []
     by_position = dict(zip(parts.propensity_positions.tolist(), np.ravel(coef), strict=True))
     rows = []
     for attribute in parts.propensity_attributes:
-        rows += _odds_of(parts, attribute, by_position)
+        rows += _odds_of(parts, attribute, by_position, max_levels)
     return rows
 
 
@@ -34,12 +40,17 @@ def classifier_odds(parts: Parts, n_rows: int = 12) -> list[dict]:
     return sorted(rows, key=lambda row: -abs(np.log(row["odds_ratio"])))[:n_rows]
 
 
-def _odds_of(parts: Parts, attribute: Attribute, by_position: dict[int, float]) -> list[dict]:
+def _odds_of(
+    parts: Parts,
+    attribute: Attribute,
+    by_position: dict[int, float],
+    max_levels: int = MAX_LEVELS,
+) -> list[dict]:
     """One row a column of the attribute, each against what is said in ``against``."""
     positions = [int(position) for position in attribute.positions if position in by_position]
     coefs = np.array([by_position[position] for position in positions])
     if not attribute.numeric and len(positions) > 1:
-        return _category_odds(parts, attribute, positions, coefs)
+        return _category_odds(parts, attribute, positions, coefs, max_levels)
     rows = []
     for position, coef in zip(positions, coefs, strict=True):
         name, against = _meaning(parts, attribute, position)
@@ -52,13 +63,13 @@ def _odds_of(parts: Parts, attribute: Attribute, by_position: dict[int, float]) 
     return rows
 
 
-def _category_odds(parts, attribute, positions, coefs) -> list[dict]:
+def _category_odds(parts, attribute, positions, coefs, max_levels: int) -> list[dict]:
     """Several one-hot columns: each against the average row, weighted by how frequent they are."""
     share = np.array([float(np.mean(_column(parts.matrix, p))) for p in positions])
     average = share @ coefs
     order = np.argsort(-coefs, kind="stable").tolist()
-    if len(order) > MAX_LEVELS:
-        order = order[: MAX_LEVELS // 2] + order[-(MAX_LEVELS // 2) :]
+    if len(order) > max_levels:
+        order = order[: max_levels // 2] + order[-(max_levels // 2) :]
     return [
         _odds_row(
             attribute.name,

@@ -6,7 +6,7 @@ import warnings
 from functools import partial
 from typing import Any
 
-from ..inspection._style import BLUE, MUTED, SERIES, plain, shorten, tidy
+from ..inspection._style import BLUE, MUTED, ORANGE, SERIES, as_percent, plain, shorten, tidy
 from ..inspection.displays import (
     ConvergenceDisplay,
     LabelCalibrationDisplay,
@@ -77,6 +77,7 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         ),
         "alt": words.posterior_alt(summary["posterior"]),
     }
+    drawn |= _check_figures(summary["checks"] or {})
     history = summary["convergence"]
     if len(history.get("log_likelihood", ())) > 1:
         curves = {key: history[key] for key in ("log_likelihood", "class_prior", "slope", "tol")}
@@ -86,6 +87,49 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
             "alt": words.convergence_alt(history),
         }
     return drawn
+
+
+def _check_figures(checks: dict[str, Any]) -> dict[str, Any]:
+    """Pictures of the checks that were made."""
+    drawn = {}
+    test, tried = checks.get("scar_test", {}), checks.get("sensitivity", {})
+    if "statistic" in test:
+        drawn["scar_test"] = {
+            "svg": _draw("scartest", 2.6, lambda ax: _null(ax, test)),
+            "alt": words.test_alt(test),
+        }
+    if "choices" in tried:
+        n_rows = len(tried["choices"]) + len(tried["scaled"])
+        drawn["sensitivity"] = {
+            "svg": _draw("sensitivity", 0.8 + 0.22 * n_rows, lambda ax: _choices(ax, tried)),
+            "alt": words.sensitivity_alt(tried),
+        }
+    return drawn
+
+
+def _null(ax, test: dict[str, Any]) -> None:
+    ax.hist(test["null_statistics"], bins=20, color=BLUE, alpha=0.7, label="if SCAR held")
+    ax.axvline(test["statistic"], color=ORANGE, linewidth=2, label="these labels")
+    ax.set_xlabel("likelihood ratio")
+    ax.set_ylabel("simulated tables")
+    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.legend(frameon=False)
+    tidy(ax)
+
+
+def _choices(ax, tried: dict[str, Any]) -> None:
+    rows = [(row["name"], row["class_prior"]) for row in tried["choices"]]
+    rows += [(f"propensities x {row['factor']:.2f}", row["class_prior"]) for row in tried["scaled"]]
+    place = range(len(rows))[::-1]
+    ax.axvline(tried["class_prior"], color=ORANGE, linewidth=1.4, label="this model")
+    ax.plot([prior for _, prior in rows], place, "o", color=BLUE, markersize=4.5)
+    ax.set_yticks(place, [shorten(name, 30) for name, _ in rows])
+    for text in ax.get_yticklabels():
+        plain(text)
+    ax.set_xlim(0, 1)
+    as_percent(ax.xaxis)
+    ax.set_xlabel("class prior")
+    tidy(ax, grid="both")
 
 
 def _propensity(display: PropensityDisplay, ax) -> None:

@@ -30,6 +30,7 @@ def summarize(
     label: str | None = None,
     id_name: str | None = None,
     warnings: Sequence[str] = (),
+    checks: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Everything a report says about a fitted model on a table, as plain values.
 
@@ -49,6 +50,8 @@ def summarize(
         Names of the file, the label column and the identifier, for the text.
     warnings : sequence of str
         Messages of the fit, shown with those found here.
+    checks : dict, optional
+        As :func:`~sarlearn.reporting.run_checks` gives them, to be told too.
 
     Returns
     -------
@@ -91,6 +94,7 @@ def summarize(
             "odds": classifier_odds(parts),
         },
         "comparison": compare(parts, labelled),
+        "checks": checks,
         "candidates": {
             "id": id_name or "row",
             "rows": _candidates(parts, labelled, f, e, posterior, ids, top),

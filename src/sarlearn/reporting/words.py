@@ -107,8 +107,9 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
         "Somewhere in the table are rows that are surely positive; without them, a common class "
         "labelled rarely looks the same as a rare class labelled often.",
         "The rows are a fair sample of those the answer is wanted for.",
-        "The figures are estimates without error bars. Groups with few labelled rows are the "
-        "least certain.",
+        "The figures are estimates"
+        + ("" if summary["checks"] else " without error bars")
+        + ". Groups with few labelled rows are the least certain.",
     ]
 
 
@@ -259,4 +260,22 @@ def convergence_alt(history: dict[str, Any]) -> str:
         f"Lines over {history['n_iter']} rounds: log-likelihood from "
         f"{history['log_likelihood'][0]:.4g} to {history['log_likelihood'][-1]:.4g}, class prior "
         f"from {history['class_prior'][0]:.3f} to {history['class_prior'][-1]:.3f}, and slope."
+    )
+
+
+def test_alt(test: dict[str, Any]) -> str:
+    """What the picture of the test shows."""
+    return (
+        f"Bars: likelihood ratios of {len(test['null_statistics'])} tables simulated with one "
+        f"label frequency for all, the largest {max(test['null_statistics']):.1f}; a line at "
+        f"{test['statistic']:.1f}, that of the labels here."
+    )
+
+
+def sensitivity_alt(tried: dict[str, Any]) -> str:
+    """What the dots of other choices show."""
+    shown = "; ".join(f"{row['name']} {row['class_prior']:.1%}" for row in tried["choices"][:8])
+    return (
+        f"Dots: class prior under other choices, beside {tried['class_prior']:.1%} of this model. "
+        f"{shown}."
     )

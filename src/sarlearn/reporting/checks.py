@@ -1,0 +1,242 @@
+"""The trust checks for a report: tests, intervals and sensitivity, as plain values and words."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._compat import safe_indexing
+from ..inspection import bootstrap, identifiability, scar_test, sensitivity
+from ..inspection._parts import Parts, take_apart
+from ..inspection._scar_test import BLIND_SPOT
+from .comparison import draw_rows
+from .effects import propensity_odds
+
+# Checks refit the model some two hundred times. On a sample the intervals are wider than on all
+# rows, never narrower.
+MAX_ROWS = 10_000
+DECAYS = (0.8, 0.9, 1.0)
+
+Watch = Callable[[str], AbstractContextManager]
+
+
+def run_checks(
+    model,
+    X,
+    s,
+    *,
+    n_draws: int = 99,
+    n_resamples: int = 100,
+    n_starts: int = 10,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    watch: Watch = nullcontext,
+) -> dict[str, Any]:
+    """What the checks of :mod:`sarlearn.inspection` say of a fitted model, for a report.
+
+    Parameters
+    ----------
+    model : fitted SAREMClassifier or CrossFitSARClassifier, or a pipeline that ends in one
+    X, s : the data it was fitted to
+    n_draws : int
+        Data sets simulated for the test of SCAR.
+    n_resamples : int
+        Resamples for the intervals.
+    n_starts : int
+        Starts of the search for other solutions.
+    n_jobs : int or None
+        Processes; -1 is one a core.
+    random_state : int
+    watch : callable
+        Gives a context for each check, by its name: a progress display.
+
+    Returns
+    -------
+    dict
+        ``scar_test``, ``intervals``, ``identifiability`` and ``sensitivity``, each with a
+        ``text``; a check that does not apply has nothing else. ``rows`` says how many were used.
+    """
+    parts = take_apart(model, X)
+    labelled = parts.labelled(s)
+    if parts.n_rows > MAX_ROWS:
+        rows = draw_rows(labelled, MAX_ROWS)
+        matrix, labelled = safe_indexing(parts.matrix, rows), labelled[rows]
+        final = clone(parts.final).fit(matrix, parts.final.classes_[labelled.astype(int)])
+        parts = take_apart(model, safe_indexing(X, rows))
+        parts.final = final
+    seen = parts.final.classes_[labelled.astype(int)]
+    with watch("Testing one label frequency for all"):
+        test = _test(parts, labelled, n_draws, n_jobs, random_state)
+    found: dict[str, Any] = {"rows": parts.n_rows, "scar_test": test}
+    if not hasattr(parts.final, "coef_") or not hasattr(parts.final, "propensity_coef_"):
+        why = "Made for logistic models only; refits of other classifiers would take hours."
+        return found | {
+            name: {"text": why} for name in ("intervals", "identifiability", "sensitivity")
+        }
+    with watch("Resampling for intervals"):
+        found["intervals"] = _intervals(parts, seen, n_resamples, n_jobs, random_state)
+    with watch("Looking for other solutions"):
+        result = identifiability(
+            parts.final, parts.matrix, seen, n_starts=n_starts, random_state=random_state
+        )
+        found["identifiability"] = {
+            "identified": result.identified,
+            "problems": result.problems,
+            "starts": n_starts,
+            "profile": list(result.profile),
+            "text": result.verdict,
+        }
+    with watch("Trying other choices"):
+        found["sensitivity"] = _sensitivity(parts, seen)
+    return found
+
+
+def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[str, Any]:
+    names = [attribute.name for attribute in parts.propensity_attributes]
+    if not names:
+        return {
+            "text": "No propensity column was named, so there is nothing to test one label "
+            "frequency for all against; sarlearn check tries candidates."
+        }
+    flexible = not hasattr(parts.final, "coef_")
+    matrix = parts.matrix
+    if hasattr(matrix, "columns"):
+        matrix = np.asarray(matrix, dtype=np.float64)
+    result = scar_test(
+        matrix,
+        labelled.astype(int),
+        parts.propensity_positions.tolist(),
+        n_draws=n_draws,
+        flexible=flexible,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    result.features = names  # as the user knows them, not one a value
+    return {
+        "p_value": result.p_value,
+        "statistic": result.statistic,
+        "null_statistics": result.null_statistics.tolist(),
+        "text": str(result).removesuffix(BLIND_SPOT).rstrip(),
+        "blind_spot": BLIND_SPOT,
+    }
+
+
+def _intervals(parts: Parts, seen, n_resamples: int, n_jobs, random_state) -> dict[str, Any]:
+    result = bootstrap(
+        parts.final,
+        parts.matrix,
+        seen,
+        n_resamples=n_resamples,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    rows = []
+    for key, name in (("class_prior", "class prior"), ("label_frequency", "label frequency")):
+        low, high = result.interval(key)
+        rows.append(_interval(name, result.estimates[key], low, high, "share"))
+    # Odds ratios as the report tells them: of each resample, the same contrasts.
+    drawn = [
+        {
+            row["level"]: row["odds_ratio"]
+            for row in propensity_odds(parts, coef[:-1], max_levels=len(coef))
+        }
+        for coef in result.resamples["propensity_coef"]
+    ]
+    for row in propensity_odds(parts):
+        low, high = np.quantile([odds[row["level"]] for odds in drawn], [0.025, 0.975])
+        name = f"odds of a label: {row['level']} against {row['against']}"
+        rows.append(_interval(name, row["odds_ratio"], low, high, "ratio"))
+    first, second = rows[:2]
+    text = (
+        f"Were other rows drawn, the class prior would vary between {first['low']:.1%} and "
+        f"{first['high']:.1%}, the label frequency between {second['low']:.1%} and "
+        f"{second['high']:.1%} (95 % intervals from {n_resamples} resamples). An interval says how "
+        "much an estimate varies, not how far a wrong assumption takes it off."
+    )
+    if result.decay < 1:
+        text += (
+            f" The decay of {result.decay:g} shifts the estimates; a cross-fit takes the shift out."
+        )
+    return {"resamples": n_resamples, "rows": rows, "text": text}
+
+
+def _interval(name: str, estimate, low, high, kind: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": kind,
+        "estimate": float(estimate),
+        "low": float(low),
+        "high": float(high),
+    }
+
+
+def _sensitivity(parts: Parts, seen) -> dict[str, Any]:
+    """Other decays, each propensity attribute left out, none of them; and a propensity off."""
+    final, matrix = parts.final, parts.matrix
+    decays = [decay for decay in DECAYS if decay != final.decay]
+    result = sensitivity(final, matrix, seen, decay=decays)
+    rows = [
+        _choice(f"decay {decay:g}", row) for decay, row in zip(decays, result.rows, strict=True)
+    ]
+    named = parts.propensity_attributes
+    if named:
+        choices: dict[str, list[int]] = {}
+        for left_out in named if len(named) > 1 else []:
+            others = [a for a in named if a is not left_out]
+            choices[f"without {left_out.name}"] = np.concatenate(
+                [a.positions for a in others]
+            ).tolist()
+        choices["no propensity column (SCAR)"] = []
+        tried = sensitivity(final, matrix, seen, propensity_features=list(choices.values()))
+        rows += [_choice(name, row) for name, row in zip(choices, tried.rows, strict=True)]
+    scaled = [
+        {"factor": row.factor, "class_prior": row.class_prior, "precision": row.precision}
+        for row in result.scaled
+        if abs(row.factor - 1) > 0.01  # the model itself, but for a refit
+    ]
+    return {
+        "class_prior": result.class_prior,
+        "choices": rows,
+        "scaled": scaled,
+        "text": _sensitivity_words(result.class_prior, rows, scaled),
+    }
+
+
+def _choice(name: str, row) -> dict[str, Any]:
+    return {
+        "name": name,
+        "class_prior": row.class_prior,
+        "rank_agreement": row.rank_agreement,
+        "top_agreement": row.top_agreement,
+    }
+
+
+def _sensitivity_words(prior: float, rows: list[dict], scaled: list[dict]) -> str:
+    priors = [row["class_prior"] for row in rows]
+    farthest = max(rows, key=lambda row: abs(row["class_prior"] - prior))
+    moved = abs(farthest["class_prior"] - prior)
+    text = f"Other choices would give a class prior of {min(priors):.1%} to {max(priors):.1%}"
+    if moved > 0.02:
+        text += f"; it moves most with: {farthest['name']} ({farthest['class_prior']:.1%})."
+    else:
+        text += ": hardly another answer."
+    weakest = min(rows, key=lambda row: row["top_agreement"])
+    text += (
+        f" Of the tenth of unlabelled rows ranked highest at least {weakest['top_agreement']:.0%} "
+        "would stay the same."
+    )
+    low, high = scaled[0], scaled[-1]
+    return text + (
+        f" Were every propensity {low['factor']:g} to {high['factor']:g} times what is estimated, "
+        f"the class prior would be {high['class_prior']:.1%} to {low['class_prior']:.1%}."
+    )
+
+
+def check_sentences(checks: dict[str, Any]) -> list[str]:
+    """The results for a terminal, a paragraph a check."""
+    return [
+        checks[name]["text"]
+        for name in ("scar_test", "intervals", "identifiability", "sensitivity")
+    ]
