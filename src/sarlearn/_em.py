@@ -10,6 +10,7 @@ Targets stay with their rows. A request says from which parameters they come; a 
 them not, because it moved to another machine, computes them again, to the same bits.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -170,9 +171,10 @@ class LogisticEM:
             solved = self.propensity.theta + self.propensity.improve(sums)[0]
             self.propensity.here = self.propensity.at(solved)
         left = self._gradients(sums.fresh, sums.e_fresh)
-        goal = max(FORCING * self._norm(left), 1e-11 * self.total_weight**0.5)
+        before = self._norm(left)
+        goal = max(FORCING * before, 1e-11 * self.total_weight**0.5)
         for _ in range(20):
-            before, base, found = self._norm(left), self._newton_parameters(), left
+            base, found = self._newton_parameters(), left
             steps = [-side.solve(g) for side, g in zip(self._curvatures(), left, strict=True)]
             passes = self.blocks.totals(em_pass, self._tries(base, steps))
             for (here, *_), passed in passes:
@@ -188,6 +190,7 @@ class LogisticEM:
             self._stale = after > REFRESH * before
             if after <= goal:
                 break
+            before = self._norm(left)
 
     def _tries(self, base, steps):
         """Requests for passes at ever smaller parts of a step."""
@@ -216,7 +219,7 @@ class LogisticEM:
 
     def _norm(self, gradients) -> float:
         pairs = zip(self._curvatures(), gradients, strict=True)
-        return float(np.hypot.reduce([side.norm(g) for side, g in pairs]))
+        return math.hypot(*[side.norm(g) for side, g in pairs])
 
     def _newton_parameters(self):
         return [self.theta] + ([self.propensity.theta] if self.propensity.newton else [])

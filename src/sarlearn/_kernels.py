@@ -15,6 +15,7 @@ import os
 import numpy as np
 from scipy import sparse
 
+CACHED_ELEMENTS = 2**18  # of a matrix: 2 MB of float64
 MIN_LOGIT = -700.0  # exp(700) is still finite
 NOTHING = np.empty(0)
 NO_CODES = np.empty(0, dtype=np.intp)
@@ -95,15 +96,20 @@ def gram(X, h: np.ndarray) -> np.ndarray:
     """``X' diag(h) X``.
 
     Scaling by ``sqrt(h)`` makes it a symmetric product, for which BLAS does half the work:
-    142 against 221 ns a row at 54 columns.
+    142 against 221 ns a row at 54 columns. Dense rows go through the cache in parts: all 32,000 at
+    once took a third longer.
     """
     root = np.sqrt(h)
-    if not sparse.issparse(X):
-        scaled = X * root[:, None]
-        return scaled.T @ scaled
-    data = X.data * np.repeat(root, np.diff(X.indptr))
-    scaled = sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
-    return (scaled.T @ scaled).toarray()
+    if sparse.issparse(X):
+        data = X.data * np.repeat(root, np.diff(X.indptr))
+        scaled = sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
+        return (scaled.T @ scaled).toarray()
+    out = np.zeros((X.shape[1], X.shape[1]))
+    step = max(CACHED_ELEMENTS // max(X.shape[1], 1), 512)
+    for start in range(0, X.shape[0], step):
+        scaled = X[start : start + step] * root[start : start + step, None]
+        out += scaled.T @ scaled
+    return out
 
 
 def gram_diagonal(X, h: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ with an intercept that is not penalised. A parameter vector holds the coefficien
 intercept.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ class _Secant:
     def norm(self, gradient: np.ndarray) -> float:
         """The Newton decrement: the size of a gradient, whatever the columns' scale."""
         white = self.whiten(gradient)
-        return float(np.sqrt(white @ white))
+        return math.sqrt(white @ white)
 
     def whiten(self, gradient: np.ndarray) -> np.ndarray:
         raise NotImplementedError
