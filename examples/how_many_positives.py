@@ -1,8 +1,8 @@
 """How many of my unlabelled rows are positive?
 
-A table of patients, some of them known to be ill, the others not examined. Ten ways of estimating
-how many of the others are ill, on data that come with scikit-learn, where the truth is known and
-can be put beside the answers::
+A table of patients, some of them known to be ill, the others not examined. Eleven ways of
+estimating how many of the others are ill, on data that come with scikit-learn, where the truth is
+known and can be put beside the answers::
 
     python examples/how_many_positives.py [--figure how_many_positives.png]
 """
@@ -29,8 +29,8 @@ def draw(comparison, truth: float, path: Path) -> None:
     comparison.plot(ax=axes[0, 0])
     axes[0, 0].axvline(truth, color="black", linestyle=":", label="truth")
     axes[0, 0].legend(frameon=False)
-    axes[0, 0].set_title("ten estimates of one number")
-    for method, ax in zip(["BBE", "KM1", "AlphaMax"], axes.flat[1:], strict=True):
+    axes[0, 0].set_title("eleven estimates of one number")
+    for method, ax in zip(["cross-fit", "BBE", "KM1"], axes.flat[1:], strict=True):
         PriorCurveDisplay.from_estimator(comparison.estimators[method], ax=ax)
     partial = path.with_name(path.name + ".partial")
     figure.savefig(partial, format=path.suffix.lstrip(".") or "png", dpi=120)
@@ -54,11 +54,13 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{len(X)} patients, {known.sum()} known to be ill, {rest.sum()} not examined.\n")
     print(comparison)
 
-    best = comparison.estimators["BBE"]
+    best = comparison.estimators["cross-fit"]
     answer = best.unlabeled_prior_ * rest.sum()
+    low, high = (end * len(X) - known.sum() for end in best.class_prior_range_)
     print(
-        f"\nThe suggested default, BBE, says that about {answer:.0f} of the {rest.sum()} are ill "
-        f"({best.unlabeled_prior_:.0%}); in truth {ill[rest].sum()} are ({ill[rest].mean():.0%})."
+        f"\nThe suggested default, the cross-fit, says that about {answer:.0f} of the {rest.sum()} "
+        f"are ill ({best.unlabeled_prior_:.0%}), and that the labels admit {low:.0f} to "
+        f"{high:.0f}; in truth {ill[rest].sum()} are ({ill[rest].mean():.0%})."
     )
     draw(comparison, float(ill.mean()), figure)
     print(f"Figure: {figure}")

@@ -350,7 +350,16 @@ def test_prior_compares_methods(call):
     assert code == 0
     assert re.search(r"SAR-EM +\d+\.\d% +\d+\.\d% +\d+\.\d%", out)
     assert "BBE" in out
-    assert "SAR-EM lets labelling depend on age, plan" in out
+    assert "SAR-EM lets labelling depend on age, plan; other methods assume" in out
+    code, out, _ = call(
+        *("prior", "patients.csv", "--label", "diagnosed", "--id", "patient_id"),
+        *("--propensity", "plan", "--method", "cross-fit", "--method", "SAR-EM"),
+    )
+    assert code == 0
+    assert "cross-fit and SAR-EM let labelling depend on plan" in out
+    estimates = [float(x) for x in re.findall(r"^(?:cross-fit|SAR-EM) +(\d+\.\d)%", out, re.M)]
+    assert len(estimates) == 2
+    assert estimates[0] != estimates[1]
     code, out, _ = call(
         *("prior", "patients.csv", "--label", "diagnosed", "--drop", "patient_id"),
         *("--method", "EN", "--json"),

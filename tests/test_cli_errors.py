@@ -106,7 +106,7 @@ BAD = [
     ),
     (
         ["prior", "patients.csv", "--label", "diagnosed", "--method", "x"],
-        r"accepted are BBE, KM1",
+        r"accepted are cross-fit, BBE, KM1",
         2,
     ),
     (["simulate", "patients.csv", "--class", "plan", "-o", "bad.csv"], r"with --positive which", 2),

@@ -14,6 +14,7 @@ from sarlearn.priors import (
     DEDPUL,
     AlphaMax,
     BestBinEstimator,
+    CrossFitPrior,
     ElkanNoto,
     KernelMean,
     PriorCurveDisplay,
@@ -55,10 +56,28 @@ def test_every_method_is_in_the_table(comparison, data):
     assert comparison.spread == pytest.approx(np.ptp([r.class_prior for r in comparison.rows]))
 
 
+def test_the_cross_fit_is_among_them_at_its_own_price(comparison, data):
+    X, s, _ = data
+    row = comparison.rows[0]
+    assert row.method == "cross-fit"
+    alone = CrossFitPrior(random_state=0).fit(X, s)
+    assert row.class_prior == alone.class_prior_
+    assert comparison.estimators["cross-fit"].identification_width_ == alone.identification_width_
+    sar_em = next(row for row in comparison.rows if row.method == "SAR-EM")
+    assert row.seconds > sar_em.seconds
+
+
+def test_labels_that_pin_nothing_down_are_noted():
+    rng = np.random.default_rng(0)
+    X, s = rng.standard_normal((300, 3)), rng.random(300) < 0.25
+    found = compare_priors(X, s, ["cross-fit"], random_state=0)
+    assert any("do not pin the class prior down" in note for note in found.rows[0].notes)
+
+
 def test_table_as_a_data_frame(comparison):
     frame = comparison.to_frame()
     assert frame.index.name == "method"
-    assert frame.loc["BBE", "class_prior"] == comparison.rows[0].class_prior
+    assert frame.loc["BBE", "class_prior"] == comparison.rows[1].class_prior
 
 
 def test_score_methods_share_one_set_of_scores(data):
@@ -117,7 +136,7 @@ def test_warnings_and_failures_are_in_the_notes():
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        (["BBE", "XYZ"], "holds 'XYZ'; accepted are the names BBE, KM1"),
+        (["BBE", "XYZ"], "holds 'XYZ'; accepted are the names cross-fit, BBE, KM1"),
         ([BestBinEstimator()], "accepted are the names"),
         ({"a": "BBE"}, r"estimators\['a'\] is 'BBE', not an estimator"),
         ([], "estimators is empty"),

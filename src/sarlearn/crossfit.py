@@ -116,6 +116,18 @@ class CrossFitSARClassifier(SARClassifier):
     classifier_ : fitted estimator
         Where given.
 
+    Notes
+    -----
+    Against :class:`SAREMClassifier`, on 11 data sets, 5 label frequencies and 3 labellings that
+    its design had not seen, the error of the class prior fell from 0.080 to 0.030. It is worse
+
+    - where the labels say little: in 25 of the 165 cells, in 5 of them by more than 0.05 (Adult
+      and Cover Type with one or three positives in ten labelled; at worst 0.48 against 0.17). In
+      all five ``identification_width_`` was above 0.2;
+    - with ``C="likelihood"``, by the probabilistic F1, which rewards bold probabilities: 0.704
+      against 0.735 with three propensity attributes. With ``C=10`` it is 0.767;
+    - in time: about ten times that of SAR-EM with logistic models, far more with others.
+
     Examples
     --------
     >>> import numpy as np

@@ -4,11 +4,13 @@ import math
 import sys
 import warnings
 
-from ..priors import SAREMPrior, compare_priors
+from ..priors import CrossFitPrior, SAREMPrior, compare_priors
 from ..priors._compare import default_estimators
 from ..tables import FromColumns, TableEncoder
 from .common import collected_warnings, print_json, print_rows, print_text, read_labelled
 from .progress import progress
+
+SAR_METHODS = ("cross-fit", "SAR-EM")
 
 
 def prior(
@@ -58,20 +60,24 @@ def prior(
         for note in dict.fromkeys(row.notes):
             print_text(f"{row.method}: {' '.join(note.split())}")
     print_text(found.verdict)
-    if propensity and "SAR-EM" in estimators:
+    biased = [name for name in SAR_METHODS if name in estimators]
+    if propensity and biased:
         print_text(
-            f"SAR-EM lets labelling depend on {', '.join(propensity)}; the other methods assume "
-            "that all positives are labelled equally often."
+            f"{' and '.join(biased)} let{'s' if len(biased) == 1 else ''} labelling depend on "
+            f"{', '.join(propensity)}; other methods assume that all positives are labelled "
+            "equally often."
         )
     else:
         print_text("All of these assume that all positives are labelled equally often (SCAR).")
 
 
 def _choose(methods: tuple[str, ...], propensity: tuple[str, ...]) -> dict:
-    """Estimators by name; SAR-EM is the one that can use propensity columns."""
+    """Estimators by name; two of them can use propensity columns."""
     known = default_estimators(random_state=0)
     if propensity:
-        known["SAR-EM"] = SAREMPrior(FromColumns(propensity), scaling="none")
+        columns = FromColumns(propensity)
+        known["cross-fit"] = CrossFitPrior(columns, scaling="none", random_state=0)
+        known["SAR-EM"] = SAREMPrior(columns, scaling="none")
     if not methods:
         return known
     by_key = {name.casefold(): name for name in known}

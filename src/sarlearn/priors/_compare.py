@@ -16,6 +16,7 @@ from ._base import PriorEstimator, check_informative
 from ._scores import ScorePriorEstimator, out_of_fold_scores
 from .alphamax import AlphaMax
 from .best_bin import BestBinEstimator
+from .crossfit import CrossFitPrior
 from .dedpul import DEDPUL
 from .elkan_noto import ElkanNoto
 from .kernel_mean import KernelMean
@@ -26,9 +27,10 @@ from .tice import TIcE
 
 
 def default_estimators(single_sample: bool = True, random_state=None) -> dict[str, PriorEstimator]:
-    """One of each method for clean labels, best first on the reference cases."""
+    """One of each method for clean labels: the cross-fit, then best first on reference cases."""
     both = {"single_sample": single_sample, "random_state": random_state}
     return {
+        "cross-fit": CrossFitPrior(**both),
         "BBE": BestBinEstimator(**both),
         "KM1": KernelMean("KM1", **both),
         "DEDPUL": DEDPUL(**both),
@@ -101,7 +103,7 @@ class PriorComparison:
         return (
             f"The estimates disagree by more than {self.max_disagreement:g}: {ends}. Look at the "
             "curves (PriorCurveDisplay), label more rows, or check that the labelled rows are a "
-            "random sample of the positives: if not, SAREMPrior with propensity features is the "
+            "random sample of the positives: if not, CrossFitPrior with propensity features is the "
             "method."
         )
 
@@ -175,7 +177,9 @@ def compare_priors(
     s : array-like of shape (n_samples,)
         The observed labels.
     estimators : list of names, or dict of name to estimator, default=None
-        Which methods. None runs BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1, EN and SAR-EM.
+        Which methods. None runs cross-fit, BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1, EN
+        and SAR-EM. The cross-fit costs about ten times SAR-EM: on 10,000 x 20 it took 0.7 s
+        of 15 s for all, SAR-EM 0.1 s.
     scorer : classifier with ``predict_proba``, default=None
         Of the shared scores; None is logistic regression on standardised columns. A score
         method with a scorer of its own does not share.

@@ -1,0 +1,28 @@
+"""Examples answer the question in their first line."""
+
+import re
+import runpy
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def test_how_many_are_hidden_and_how_sure(capsys):
+    runpy.run_path(str(EXAMPLES / "how_many_are_hidden.py"))["main"]()
+    clear, weak = capsys.readouterr().out.split("\n\n")
+    number = r" +(\d+) hidden"
+    found = int(re.search("by clinic" + number, clear).group(1))
+    at_random = int(re.search("at random" + number, clear).group(1))
+    truth = int(re.search("in truth" + number, clear).group(1))
+    low, high = map(int, re.search(r"admit (\d+) to (\d+)", clear).groups())
+    assert abs(found - truth) < abs(at_random - truth)
+    assert low < truth < high
+    assert "the labels say how many" in clear
+    assert "No number to use" in weak
+
+
+def test_how_sure(capsys):
+    runpy.run_path(str(EXAMPLES / "how_sure.py"))["main"]()
+    out = capsys.readouterr().out
+    assert re.search(r"Share of positives: \d+\.\d%, between", out)
+    assert "Over 9 settings it would be" in out
