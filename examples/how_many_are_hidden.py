@@ -1,8 +1,8 @@
 """My labels are biased: how many positives are hidden, and how sure am I?
 
-Patients of three clinics. City clinics diagnose most of the ill, suburban ones few, so the diagnosed
-are a biased sample. The data come with scikit-learn and the truth is known: it is printed beside
-the answers, which do not see it.
+Patients of three clinics. City clinics diagnose most of the ill, suburban ones few, so the
+diagnosed are a biased sample. The data come with scikit-learn and the truth is known: it is
+printed beside the answers, which do not see it.
 
 Three answers: what the labels say, what "all the ill are diagnosed equally often" (SCAR) says, and
 the cross-fit, with the range of answers that the labels admit. Then the same question to a table
