@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sarlearn import CrossFitSARClassifier, SAREMClassifier
+from sarlearn.inspection import _bootstrap as module
 from sarlearn.inspection import bootstrap
 from sarlearn.inspection._bootstrap import _Clone
 from sarlearn.inspection._parts import take_apart
@@ -91,28 +92,28 @@ def test_bca_is_the_percentile_interval_without_bias_and_skewness(result):
     np.testing.assert_allclose(plain.interval("class_prior"), np.quantile(drawn, levels))
 
 
-def test_refits_from_the_solution_and_refits_by_fit_agree():
+def test_refits_from_the_solution_and_refits_by_fit_agree(monkeypatch):
     X, _, s = make(n=500)
     model = SAREMClassifier([2], **MAXIMUM).fit(X, s)
-    fast = bootstrap(model, X, s, n_resamples=20, random_state=0)
-    # The same estimator, but not recognised as one whose maximum can be climbed to.
-    model.tol = 1e-8
-    by_fit = bootstrap(_Slow(**model.get_params()).fit(X, s), X, s, n_resamples=20, random_state=0)
+    from_solution = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    monkeypatch.setattr(module, "_is_maximum_likelihood", lambda final: False)
+    by_fit = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    assert by_fit.standard_errors is None
+    for name in ("class_prior", "propensity_coef"):
+        np.testing.assert_allclose(
+            from_solution.resamples[name], by_fit.resamples[name], atol=2e-3, err_msg=name
+        )
+
+
+def test_rows_drawn_twice_count_as_two_rows(monkeypatch):
+    X, _, s = make(n=500)
+    model = SAREMClassifier([2]).fit(X, s)
+    by_weight = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    monkeypatch.setattr(module, "_is_logistic", lambda final: False)
+    repeated = bootstrap(model, X, s, n_resamples=20, random_state=0)
     np.testing.assert_allclose(
-        fast.resamples["class_prior"], by_fit.resamples["class_prior"], atol=2e-3
+        by_weight.resamples["coef"], repeated.resamples["coef"], rtol=1e-6, atol=1e-8
     )
-
-
-class _Slow(SAREMClassifier):
-    """Stops elsewhere by name only: the bootstrap then refits by ``fit``."""
-
-    @property
-    def propensity_estimator(self):
-        return self._given
-
-    @propensity_estimator.setter
-    def propensity_estimator(self, value):
-        self._given = value
 
 
 def test_decayed_models_tables_and_pipelines():

