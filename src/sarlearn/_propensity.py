@@ -12,12 +12,13 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from sarlearn._blocks import Block, RowBlocks
-from sarlearn._kernels import gradients, hessian, logits, sigmoids, with_intercept
-from sarlearn._logistic import Curvature, ridge_of
+from sarlearn._kernels import gradients, hessian, logits, sigmoids
+from sarlearn._logistic import Curvature, ridge_of, weight_of
 
 # More distinct rows than this, and grouping saves nothing.
 MAX_GROUPS = 4096
 MAX_VALUES = 64
+MAX_COMBINATIONS = 2**20
 # Sparse propensity columns with fewer elements than this are used as a dense matrix.
 DENSE_ELEMENTS = 2**24
 # A propensity of exactly 0 or 1 has no logit.
@@ -108,6 +109,7 @@ class GroupedPropensity:
 
     def __init__(self, values, codes, labelled_weight, unlabelled_weight, C: float):
         self.values, self.columns = values, {"codes": codes}
+        self._design = np.column_stack([values, np.ones(len(values))])
         self._ridge = ridge_of(C, values.shape[1], float(labelled_weight.sum()))
         self.labelled_weight, self.unlabelled_weight = labelled_weight, unlabelled_weight
         self.here = self.at(np.zeros(values.shape[1] + 1))
@@ -129,7 +131,7 @@ class GroupedPropensity:
             theta = self._solve(positives)
         change = theta - self.theta
         felt = np.sqrt(positives * self.here.e * self.here.not_e)
-        return change, felt * (self.values @ change[:-1] + change[-1])
+        return change, felt * (self._design @ change)
 
     def _solve(self, positives):
         """Newton's method on one row a group; near the solution one step does."""
@@ -137,7 +139,7 @@ class GroupedPropensity:
         for _ in range(50):
             gradient, curvature = self._local(theta, positives)
             step = -curvature.solve(gradient)
-            change = float(np.abs(self.values @ step[:-1] + step[-1]).max())
+            change = float(np.abs(self._design @ step).max())
             if change > 1.0:  # far off, Newton's step may overshoot
                 step *= self._damping(theta, step, positives, float(gradient @ step))
             theta = theta + step
@@ -149,11 +151,10 @@ class GroupedPropensity:
 
     def _local(self, theta, positives):
         """Gradient and curvature of the M-step's objective, one row a group."""
-        zeta = self.values @ theta[:-1] + theta[-1]
-        e = expit(zeta)
-        gradient = with_intercept(self.values, positives * e - self.labelled_weight)
-        gradient += self._ridge * theta
-        H = hessian(self.values, positives * e * (1.0 - e))
+        e = expit(self._design @ theta)
+        expected = positives * e
+        gradient = (expected - self.labelled_weight) @ self._design + self._ridge * theta
+        H = (self._design.T * (expected * (1.0 - e))) @ self._design
         return gradient, Curvature(H, self._ridge)
 
     def _damping(self, theta, step, positives, slope: float) -> float:
@@ -229,6 +230,111 @@ def choose_propensity(X, columns: np.ndarray, labelled, weight, C: float):
     return GroupedPropensity(values, codes, known, total - known, C)
 
 
+def choose_on_blocks(blocks, columns: np.ndarray, C: float):
+    """The same choice for rows that lie elsewhere; gives the kind, and blocks that serve it."""
+    n_rows, as_sparse = blocks.shape[0], False
+    levels: list[np.ndarray] | None = None
+    if blocks.is_sparse:
+        as_sparse = n_rows * len(columns) > max(DENSE_ELEMENTS, blocks.nnz)
+    if not as_sparse:
+        levels = _merged(blocks.each(_levels, columns), len(columns))
+    if levels is not None:
+        present = np.unique(np.concatenate(blocks.each(_present, columns, levels)))
+        if len(present) <= _max_groups(n_rows):
+            values = _values(levels, present)
+            if len(columns):
+                blocks = blocks.map(_with_codes, columns, levels, present)
+            known, total = blocks.total(group_weights, len(values))
+            return GroupedPropensity(values, None, known, total - known, C), blocks
+    blocks = blocks.map(_with_attributes, columns, as_sparse)
+    known, _ = blocks.total(group_weights, 1)
+    return ColumnPropensity(None, len(columns), float(known[0]), C), blocks
+
+
+def label_share(blocks) -> float:
+    """Labelled share of the rows, by weight."""
+    known, total = blocks.total(_label_weights)
+    return float(known / total)
+
+
+def _label_weights(block: Block) -> np.ndarray:
+    return np.array([_counted(block.labelled, block.weight).sum(), weight_of(block)])
+
+
+def group_weights(block: Block, n_groups: int) -> np.ndarray:
+    """Weight of the labelled rows and of all rows in each group."""
+    codes = np.zeros(block.n_rows, dtype=np.intp) if block.codes is None else block.codes
+    counted = _counted(block.labelled, block.weight)
+    known = np.bincount(codes, weights=counted, minlength=n_groups)
+    total = np.bincount(codes, weights=block.weight, minlength=n_groups)
+    return np.array([known, total], dtype=float)
+
+
+def _attributes(block: Block, columns: np.ndarray):
+    Xe = block.matrix[:, columns]
+    return np.ascontiguousarray(Xe.toarray() if sparse.issparse(Xe) else Xe)
+
+
+def _levels(block: Block, columns: np.ndarray) -> list[np.ndarray] | None:
+    """The values of each column; None where one has too many."""
+    found = []
+    for column in _attributes(block, columns).T:
+        found.append(np.unique(column))
+        if len(found[-1]) > MAX_VALUES:
+            return None
+    return found
+
+
+def _merged(found: list[list[np.ndarray] | None], n_columns: int) -> list[np.ndarray] | None:
+    levels = [np.empty(0)] * n_columns
+    for block in found:
+        if block is None:
+            return None
+        levels = [np.union1d(a, b) for a, b in zip(levels, block, strict=True)]
+        if _too_many(levels):
+            return None
+    return levels
+
+
+def _too_many(levels: list[np.ndarray]) -> bool:
+    sizes = [len(values) for values in levels]
+    return max(sizes, default=0) > MAX_VALUES or np.prod(sizes, dtype=float) > MAX_COMBINATIONS
+
+
+def _codes(block: Block, columns, levels) -> np.ndarray:
+    codes = np.zeros(block.n_rows, dtype=np.intp)
+    for column, values in zip(_attributes(block, columns).T, levels, strict=True):
+        codes *= len(values)
+        codes += np.searchsorted(values, column)
+    return codes
+
+
+def _present(block: Block, columns, levels) -> np.ndarray:
+    return np.unique(_codes(block, columns, levels))
+
+
+def _with_codes(block: Block, columns, levels, present) -> Block:
+    return block.with_columns(codes=np.searchsorted(present, _codes(block, columns, levels)))
+
+
+def _with_attributes(block: Block, columns, as_sparse: bool) -> Block:
+    Xe = block.matrix[:, columns] if as_sparse else _attributes(block, columns)
+    return block.with_columns(Xe=Xe)
+
+
+def _max_groups(n_rows: int) -> int:
+    return min(MAX_GROUPS, max(n_rows // 4, 16))
+
+
+def _values(levels: list[np.ndarray], present: np.ndarray) -> np.ndarray:
+    """The distinct rows that codes stand for."""
+    if not levels:
+        return np.empty((1, 0))
+    places = np.unravel_index(present, [len(level) for level in levels])
+    columns = [level[place] for level, place in zip(levels, places, strict=True)]
+    return np.column_stack(columns).astype(float)
+
+
 def group_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
     """Distinct rows, and for each row which it is; None where there are too many to gain.
 
@@ -252,14 +358,12 @@ def group_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
         codes *= len(values)
         codes += place
         levels.append(values)
-        if np.prod([len(level) for level in levels], dtype=float) > 2**20:
+        if np.prod([len(level) for level in levels], dtype=float) > MAX_COMBINATIONS:
             return None
     present, codes = _compress(codes, [len(level) for level in levels])
-    if len(present) > min(MAX_GROUPS, max(n_rows // 4, 16)):
+    if len(present) > _max_groups(n_rows):
         return None
-    places = np.unravel_index(present, [len(level) for level in levels])
-    values = np.column_stack([level[place] for level, place in zip(levels, places, strict=True)])
-    return values.astype(float), codes
+    return _values(levels, present), codes
 
 
 def _compress(codes, sizes):

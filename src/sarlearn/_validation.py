@@ -12,6 +12,23 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 FEW_LABELS = 30
 
 
+def is_dask(X) -> bool:
+    """Whether ``X`` is a Dask collection, told without importing Dask."""
+    return type(X).__module__.partition(".")[0] == "dask"
+
+
+def refuse_dask(X, who: str) -> None:
+    """Refuse Dask input where a method needs its rows in memory."""
+    if is_dask(X):
+        raise TypeError(
+            f"{who} needs its rows in memory and got {type(X).__module__}.{type(X).__name__}. "
+            "Compute it, X.compute(), or a part that fits: X.sample(frac=0.01).compute() of a "
+            "DataFrame, X[:100_000].compute() of an Array; the same rows of the labels. On Dask "
+            "itself run SAREMClassifier, KnownPropensityClassifier, SCARClassifier, "
+            "BestBinEstimator and SAREMPrior."
+        )
+
+
 def encode_labels(s, *, warn_few: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Turn observed labels into ``(labelled, classes)``: a boolean array and the two values.
 
@@ -40,16 +57,20 @@ def encode_labels(s, *, warn_few: bool = True) -> tuple[np.ndarray, np.ndarray]:
             + ". Learning needs labelled rows (1) and unlabelled rows (0)."
         )
     labelled = s == classes[1]
-    n_labelled = int(labelled.sum())
-    if warn_few and n_labelled < FEW_LABELS:
+    if warn_few:
+        warn_few_labels(int(labelled.sum()))
+    return labelled, classes
+
+
+def warn_few_labels(n_labelled: int) -> None:
+    if n_labelled < FEW_LABELS:
         warnings.warn(
             f"Only {n_labelled} labelled rows: with fewer than {FEW_LABELS} the class prior and "
             "the propensity are very uncertain. Label more rows, or use fewer propensity "
             "features.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return labelled, classes
 
 
 def encode_new_labels(s, classes: np.ndarray, n_rows: int) -> np.ndarray:

@@ -11,8 +11,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sarlearn._blocks import RowBlocks
-from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
-from sarlearn._validation import check_weights, encode_labels, encode_new_labels
+from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions, get_feature_names
+from sarlearn._validation import (
+    check_weights,
+    encode_labels,
+    encode_new_labels,
+    is_dask,
+    refuse_dask,
+)
 
 TOLERANCE = {"slope": 1e-4, "fixed_point": 1e-8}
 
@@ -42,6 +48,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check_fit(self, X, s, sample_weight):
         """Checked ``X, labelled, weight`` without rows of weight zero, and which were kept."""
+        refuse_dask(X, type(self).__name__)
         X, s = validate_data(
             self, X, s, accept_sparse="csr", dtype=[np.float64, np.float32], order=None
         )
@@ -54,6 +61,26 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             kept = None
         labelled, self.classes_ = encode_labels(s)
         return X, labelled, weight, kept
+
+    def _dask_rows(self, X, s, sample_weight=None, propensity=None):
+        """The same of Dask input: rows that know their labels, weights and propensities."""
+        from sarlearn._partitions import read_rows
+
+        rows, self.classes_ = read_rows(X, s, sample_weight, propensity)
+        self.n_features_in_ = rows.shape[1]
+        names = get_feature_names(X._meta)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return rows
+
+    def _lazily(self, method, X, *s, **about):
+        """A prediction for Dask input, computed when and where Dask does."""
+        from sarlearn._dask import predict_lazily
+
+        check_is_fitted(self)
+        return predict_lazily(method, X, *s, **about)
 
     def _check_predict(self, X):
         check_is_fitted(self)
@@ -82,6 +109,8 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
+        if is_dask(X):
+            return self._lazily(self.decision_function, X)
         return self._logit(self._check_predict(X))
 
     def predict_proba(self, X) -> np.ndarray:
@@ -95,6 +124,8 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows, 2)
         """
+        if is_dask(X):
+            return self._lazily(self.predict_proba, X, columns=self.classes_)
         f = self._class_probability(self._check_predict(X))
         return np.column_stack([1 - f, f])
 
@@ -109,6 +140,8 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
+        if is_dask(X):
+            return self._lazily(self.predict, X, dtype=self.classes_.dtype)
         f = self._class_probability(self._check_predict(X))
         return self.classes_[(f > 0.5).astype(int)]
 
@@ -130,6 +163,8 @@ class SARClassifier(PUClassifier):
         -------
         ndarray of shape (n_rows,)
         """
+        if is_dask(X):
+            return self._lazily(self.predict_propensity, X)
         return self._propensity(self._check_predict(X))
 
     def predict_posterior(self, X, s) -> np.ndarray:
@@ -145,6 +180,8 @@ class SARClassifier(PUClassifier):
         -------
         ndarray of shape (n_rows,)
         """
+        if is_dask(X):
+            return self._lazily(self.predict_posterior, X, s)
         X = self._check_predict(X)
         labelled = encode_new_labels(s, self.classes_, X.shape[0])
         return posterior(self._class_probability(X), self._propensity(X), labelled)
@@ -158,15 +195,14 @@ def posterior(f: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarray:
     return np.where(labelled, 1.0, out)
 
 
-def store_result(model, em, result, labelled, weight) -> None:
+def store_result(model, em, result, label_share: float) -> None:
     model.n_iter_, model.converged_, model.history_ = (
         result.n_iter,
         result.converged,
         result.history,
     )
     model.class_prior_ = em.class_prior
-    labels = float(np.average(labelled, weights=weight))
-    model.label_frequency_ = min(labels / model.class_prior_, 1.0)
+    model.label_frequency_ = min(label_share / model.class_prior_, 1.0)
     if not result.converged:
         warn_not_converged(model.max_iter)
 

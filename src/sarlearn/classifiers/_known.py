@@ -1,11 +1,12 @@
 """Learning with a known propensity: SAR-e and SCAR-c."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from sarlearn._blocks import RowBlocks
+from sarlearn._blocks import Block, RowBlocks
 from sarlearn._compat import (
     HasMethods,
     StrOptions,
@@ -16,10 +17,11 @@ from sarlearn._compat import (
 )
 from sarlearn._em import LogisticEM, run_to_fixed_point, run_to_slope
 from sarlearn._estimator_em import EstimatorEM, EstimatorSide, run_estimators
-from sarlearn._logistic import fit_logistic
-from sarlearn._propensity import KnownPropensity, watch
+from sarlearn._kernels import logits
+from sarlearn._logistic import fit_logistic, weight_of
+from sarlearn._propensity import KnownPropensity, label_share, watch
 from sarlearn._stopping import ModelSlopeRule
-from sarlearn._validation import check_propensity
+from sarlearn._validation import check_propensity, is_dask, refuse_dask
 from sarlearn.classifiers._base import (
     EM_CONSTRAINTS,
     TOLERANCE,
@@ -118,7 +120,17 @@ class KnownPropensityClassifier(PUClassifier):
         -------
         self
         """
-        X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
+        e: Any = 1.0 if propensity is None else propensity
+        if is_dask(X):
+            if self.classifier is not None:
+                refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
+            blocks = self._dask_rows(X, y, sample_weight, e)
+        else:
+            X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
+            if kept is not None and np.ndim(e) == 1 and len(e) == len(kept):
+                e = np.asarray(e)[kept]
+            e = check_propensity(e, labelled)
+            blocks = RowBlocks(X).attach(labelled=labelled, weight=weight, e=e, not_e=1.0 - e)
         if propensity is None:
             warnings.warn(
                 "No propensity was given: every positive is taken to be labelled (propensity 1). "
@@ -126,58 +138,77 @@ class KnownPropensityClassifier(PUClassifier):
                 UserWarning,
                 stacklevel=2,
             )
-            propensity = 1.0
-        elif kept is not None and np.ndim(propensity) == 1 and len(propensity) == len(kept):
-            propensity = np.asarray(propensity)[kept]
-        e = check_propensity(propensity, labelled)
         with one_blas_thread():
-            if self.method == "em":
-                self._fit_em(X, labelled, weight, e)
+            if self.method == "weighting":
+                self._fit_weighting(blocks)
+            elif self.classifier is None:
+                self._fit_em(blocks)
             else:
-                self._fit_weighting(X, labelled, weight, e)
+                self._fit_estimator(X, labelled, weight, e)
         return self
 
-    def _fit_em(self, X, labelled, weight, e) -> None:
+    def _fit_estimator(self, X, labelled, weight, e) -> None:
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
-        em: EstimatorEM | LogisticEM
-        if self.classifier is not None:
-            side = EstimatorSide(X, self.classifier, "classifier")
-            em = EstimatorEM(side, e, labelled, weight, decay=1.0)
-            em.start()
-            result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
-            self.classifier_ = side.fitted
-        else:
-            propensity = KnownPropensity(e)
-            em = LogisticEM(RowBlocks(X), labelled, weight, propensity, decay=1.0, C=self.C)
-            em.start()
-            if self.stop == "slope":
-                rule = ModelSlopeRule(*watch(em.blocks, propensity), self.window, tol)
-                result = run_to_slope(em, rule, self.max_iter, report)
-            else:
-                result = run_to_fixed_point(em, tol, self.max_iter, report)
-            self.coef_, self.intercept_ = em.theta[None, :-1].copy(), em.theta[-1:].copy()
-        store_result(self, em, result, labelled, weight)
+        side = EstimatorSide(X, self.classifier, "classifier")
+        em = EstimatorEM(side, e, labelled, weight, decay=1.0)
+        em.start()
+        result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
+        self.classifier_ = side.fitted
+        store_result(self, em, result, float(np.average(labelled, weights=weight)))
 
-    def _fit_weighting(self, X, labelled, weight, e) -> None:
+    def _fit_em(self, blocks) -> None:
+        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
+        propensity = KnownPropensity(None)
+        em = LogisticEM(blocks, None, None, propensity, decay=1.0, C=self.C)
+        em.start()
+        if self.stop == "slope":
+            rule = ModelSlopeRule(*watch(em.blocks, propensity), self.window, tol)
+            result = run_to_slope(em, rule, self.max_iter, report)
+        else:
+            result = run_to_fixed_point(em, tol, self.max_iter, report)
+        self.coef_, self.intercept_ = em.theta[None, :-1].copy(), em.theta[-1:].copy()
+        store_result(self, em, result, label_share(blocks))
+
+    def _fit_weighting(self, blocks) -> None:
         if self.classifier is not None:
             raise ValueError(
                 "classifier is for method='em'; method='weighting' fits logistic regression, "
                 "since other classifiers take no negative weights."
             )
-        target = np.divide(labelled, e, out=np.zeros(len(e)), where=labelled)
-        prior = float(np.average(target, weights=weight))
+        total = blocks.total(weight_of)
+        prior = blocks.total(_weighed, inverse_targets) / total
         if prior >= 1:
             raise ValueError(
                 f"The mean of s/propensity, which estimates the class prior, is {prior:.3f}; it "
                 "must be below 1. The propensities are too small for so many labels."
             )
-        blocks = RowBlocks(X)
         tol = self.tol or 1e-8
-        fit = fit_logistic(blocks, target, weight, self.C, tol=tol, max_iter=self.max_iter)
+        fit = fit_logistic(blocks, inverse_targets, None, self.C, tol=tol, max_iter=self.max_iter)
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         if not fit.converged:
             warn_not_converged(self.max_iter)
-        self.class_prior_ = float(np.average(expit(self._logit(X)), weights=weight))
-        labels = float(np.average(labelled, weights=weight))
-        self.label_frequency_ = min(labels / self.class_prior_, 1.0)
+        self.class_prior_ = blocks.total(_weighed, Probabilities(fit.theta)) / total
+        self.label_frequency_ = min(label_share(blocks) / self.class_prior_, 1.0)
+
+
+def inverse_targets(block: Block) -> np.ndarray:
+    """``s / e``: on average the class of a row."""
+    out = np.zeros(block.n_rows)
+    return np.divide(block.labelled, block.e, out=out, where=block.labelled)
+
+
+class Probabilities:
+    """``P(y=1|x)`` of a block's rows."""
+
+    def __init__(self, theta: np.ndarray):
+        self.theta = theta
+
+    def __call__(self, block: Block) -> np.ndarray:
+        return expit(logits(block.X, self.theta))
+
+
+def _weighed(block: Block, values) -> float:
+    """Sum of what ``values`` gives for each row, by weight."""
+    found = values(block)
+    return float(found.sum() if block.weight is None else found @ block.weight)

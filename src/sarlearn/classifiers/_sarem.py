@@ -17,9 +17,15 @@ from sarlearn._compat import (
 )
 from sarlearn._em import LogisticEM, run_to_fixed_point, run_to_slope
 from sarlearn._estimator_em import EstimatorEM, EstimatorSide, LogisticSide, run_estimators
-from sarlearn._propensity import GroupedPropensity, choose_propensity, watch
+from sarlearn._propensity import (
+    GroupedPropensity,
+    choose_on_blocks,
+    choose_propensity,
+    label_share,
+    watch,
+)
 from sarlearn._stopping import ModelSlopeRule
-from sarlearn._validation import resolve_features
+from sarlearn._validation import is_dask, refuse_dask, resolve_features
 from sarlearn.classifiers._base import (
     EM_CONSTRAINTS,
     TOLERANCE,
@@ -172,24 +178,47 @@ class SAREMClassifier(SARClassifier):
         -------
         self
         """
+        if is_dask(X):
+            return self._fit_dask(X, y, sample_weight)
         X, labelled, weight, _ = self._check_fit(X, y, sample_weight)
-        names = getattr(self, "feature_names_in_", None)
-        columns = resolve_features(self.propensity_features, names, X.shape[1])
-        self.propensity_features_ = columns
-        warn_every_column(columns, X.shape[1])
+        columns = self._columns(X.shape[1])
         with one_blas_thread():
             if self.classifier is None and self.propensity_estimator is None:
                 em, result = self._fit_logistic(X, labelled, weight, columns)
             else:
                 em, result = self._fit_estimators(X, labelled, weight, columns)
-        self._store(em, result, labelled, weight)
+        self._store(em, result, float(np.average(labelled, weights=weight)))
         return self
+
+    def _fit_dask(self, X, y, sample_weight):
+        for name in ("classifier", "propensity_estimator"):
+            if getattr(self, name) is not None:
+                refuse_dask(X, f"SAREMClassifier({name}=...)")
+        blocks = self._dask_rows(X, y, sample_weight)
+        with one_blas_thread():
+            propensity, blocks = choose_on_blocks(
+                blocks, self._columns(blocks.shape[1]), self.propensity_C
+            )
+            em, result = self._run(blocks, None, None, propensity)
+        self._store(em, result, label_share(em.blocks))
+        return self
+
+    def _columns(self, n_columns: int) -> np.ndarray:
+        names = getattr(self, "feature_names_in_", None)
+        columns = resolve_features(self.propensity_features, names, n_columns)
+        self.propensity_features_ = columns
+        warn_every_column(columns, n_columns)
+        return columns
 
     def _fit_logistic(self, X, labelled, weight, columns):
         propensity = choose_propensity(X, columns, labelled, weight, self.propensity_C)
+        return self._run(RowBlocks(X), labelled, weight, propensity)
+
+    def _run(self, blocks, labelled, weight, propensity):
+        """SAR-EM on blocks, in memory or elsewhere."""
         if isinstance(propensity, GroupedPropensity):
             _warn_unlabelled_strata(propensity)
-        em = LogisticEM(RowBlocks(X), labelled, weight, propensity, decay=self.decay, C=self.C)
+        em = LogisticEM(blocks, labelled, weight, propensity, decay=self.decay, C=self.C)
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
         if self.stop == "slope":
             em.start()
@@ -260,8 +289,8 @@ class SAREMClassifier(SARClassifier):
             for X, estimator, C, what in given
         ]
 
-    def _store(self, em, result, labelled, weight) -> None:
-        store_result(self, em, result, labelled, weight)
+    def _store(self, em, result, label_share: float) -> None:
+        store_result(self, em, result, label_share)
         # Maximum likelihood approaches e = 1 slowly: it is meant long before it is reached.
         if self.label_frequency_ > (0.99 if self.decay == 1 else 0.999):
             warnings.warn(
