@@ -65,7 +65,9 @@ class _Extent:
     problem: str | None
 
 
-def read_rows(X, s, sample_weight=None, propensity=None) -> tuple[DaskRows, np.ndarray]:
+def read_rows(
+    X, s, sample_weight=None, propensity=None, *, warn_few: bool = True
+) -> tuple[DaskRows, np.ndarray]:
     """Checked rows on the cluster, and the two label values.
 
     Parameters
@@ -83,7 +85,7 @@ def read_rows(X, s, sample_weight=None, propensity=None) -> tuple[DaskRows, np.n
     if kept:
         graph = persist(graph, checked)
     extents = _examined(graph, checked)
-    classes = _agree(extents)
+    classes = _agree(extents, warn_few)
     starts = np.cumsum([0, *(extent.n_rows for extent in extents)]).tolist()
     bundles = _bundles(extents)
     is_sparse = any(extent.is_sparse for extent in extents)
@@ -229,7 +231,7 @@ def _examine(part: _Partition) -> _Extent:
     )
 
 
-def _agree(extents: list[_Extent]) -> np.ndarray:
+def _agree(extents: list[_Extent], warn_few: bool) -> np.ndarray:
     """The two label values of all partitions; or an error that names the partition."""
     for number, extent in enumerate(extents):
         if extent.problem is not None:
@@ -251,7 +253,8 @@ def _agree(extents: list[_Extent]) -> np.ndarray:
                 f"Partition {number}: propensity is 0 on a labelled row; a row that was labelled "
                 "had a positive chance."
             )
-    warn_few_labels(sum(x.n_greatest for x in extents if classes[1] in x.values))
+    if warn_few:
+        warn_few_labels(sum(x.n_greatest for x in extents if classes[1] in x.values))
     return classes
 
 

@@ -1,11 +1,13 @@
 """SCAR: one label frequency, from any class-prior estimator, then a known-propensity learner."""
 
+import contextlib
 import warnings
 
 import numpy as np
 from sklearn.base import clone
 
 from ._compat import HasMethods, fit_context
+from ._validation import is_dask
 from .classifiers import KnownPropensityClassifier
 from .classifiers._base import SARClassifier
 from .priors import BestBinEstimator
@@ -110,16 +112,20 @@ class SCARClassifier(SARClassifier):
         self
         """
         table = X  # its column names may mean something to the prior estimator
-        X, labelled, _, _ = self._check_fit(X, y, None)
+        if is_dask(X):
+            labelled, said = y, False
+        else:
+            X, labelled, _, _ = self._check_fit(X, y, None)
+            said = True
         if self.prior_estimator is None:
             prior = BestBinEstimator(random_state=self.random_state)
         else:
             prior = clone(self.prior_estimator)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=FEW_LABELS_TEXT)  # said above
+        with _few_labels_said(said):
             self.prior_estimator_ = prior.fit(table, labelled)
-            self.label_frequency_ = self.prior_estimator_.label_frequency_
-            self.class_prior_ = self.prior_estimator_.class_prior_
+        self.label_frequency_ = self.prior_estimator_.label_frequency_
+        self.class_prior_ = self.prior_estimator_.class_prior_
+        with _few_labels_said(True):
             model = KnownPropensityClassifier(
                 self.method,
                 C=self.C,
@@ -129,10 +135,22 @@ class SCARClassifier(SARClassifier):
                 max_iter=self.max_iter,
                 classifier=self.classifier,
             ).fit(X, labelled, propensity=self.label_frequency_)
-        for name in ("coef_", "intercept_", "classifier_", "n_iter_", "converged_"):
+        learned = ["coef_", "intercept_", "classifier_", "n_iter_", "converged_"]
+        if is_dask(X):
+            learned += ["classes_", "n_features_in_", "feature_names_in_"]
+        for name in learned:
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         return self
 
     def _propensity(self, X) -> np.ndarray:
         return np.full(X.shape[0], self.label_frequency_)
+
+
+@contextlib.contextmanager
+def _few_labels_said(said: bool):
+    """Where few labelled rows have been warned of, once is enough."""
+    with warnings.catch_warnings():
+        if said:
+            warnings.filterwarnings("ignore", message=FEW_LABELS_TEXT)
+        yield

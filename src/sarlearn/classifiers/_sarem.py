@@ -194,7 +194,11 @@ class SAREMClassifier(SARClassifier):
         for name in ("classifier", "propensity_estimator"):
             if getattr(self, name) is not None:
                 refuse_dask(X, f"SAREMClassifier({name}=...)")
-        blocks = self._dask_rows(X, y, sample_weight)
+        return self._fit_blocks(self._dask_rows(X, y, sample_weight), self.classes_)
+
+    def _fit_blocks(self, blocks, classes: np.ndarray):
+        """Learn from rows that know their labels, wherever they lie."""
+        self.classes_, self.n_features_in_ = classes, blocks.shape[1]
         with one_blas_thread():
             propensity, blocks = choose_on_blocks(
                 blocks, self._columns(blocks.shape[1]), self.propensity_C

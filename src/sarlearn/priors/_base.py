@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import validate_data
 
-from .._compat import fit_context, one_blas_thread
-from .._validation import encode_labels
+from .._compat import fit_context, get_feature_names, one_blas_thread
+from .._validation import encode_labels, is_dask, refuse_dask
 
 
 @dataclass
@@ -79,11 +79,30 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
+        if is_dask(X):
+            with one_blas_thread():
+                self._set_prior(*self._estimate_on_dask(X, y))
+            return self
         X, labelled = self._check_input(X, y)
         with one_blas_thread():
             found = self._estimate(X, labelled)
         self._set_prior(found, labelled)
         return self
+
+    def _estimate_on_dask(self, X, y) -> tuple[Estimate, float]:
+        """The estimate and the labelled share, where a method can do with sums over partitions."""
+        refuse_dask(X, type(self).__name__)
+        raise NotImplementedError
+
+    def _dask_rows(self, X, y):
+        from .._partitions import read_rows
+
+        rows, self.classes_ = read_rows(X, y, warn_few=self._warn_few)
+        self.n_features_in_ = rows.shape[1]
+        names = get_feature_names(X._meta)
+        if names is not None:
+            self.feature_names_in_ = names
+        return rows
 
     @abstractmethod
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
@@ -97,8 +116,11 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         check_informative(X)
         return X, labelled
 
-    def _set_prior(self, found: Estimate, labelled: np.ndarray) -> None:
-        """Store the three numbers. Of the labelled rows a share `purity` is positive."""
+    def _set_prior(self, found: Estimate, labelled: np.ndarray | float) -> None:
+        """Store the three numbers, given the labelled rows or their share.
+
+        Of the labelled rows a share `purity` is positive.
+        """
         kappa = float(np.clip(found.kappa, 0.0, 1.0))
         q = float(np.mean(labelled))
         pooled = q * found.purity + (1.0 - q) * kappa

@@ -5,7 +5,10 @@ from numbers import Real
 import numpy as np
 
 from .._compat import Interval
+from .._propensity import label_share
+from .._validation import refuse_dask
 from ._base import Estimate, PriorCurve
+from ._rows import column_scales, out_of_fold, scaled
 from ._scores import ScorePriorEstimator
 
 
@@ -20,6 +23,9 @@ class BestBinEstimator(ScorePriorEstimator):
     and return ``kappa = q_U(z)/q_P(z)``. If some top bin of the scores holds positives only, the
     ratio there is exactly kappa. Only the order of the scores counts: they need no calibration.
     Where no bin is pure the estimate is a little too high.
+
+    On Dask input the scores come from the default scorer, and from folds by row number; the bound
+    is read off the scores of up to two million rows.
 
     Parameters
     ----------
@@ -93,6 +99,14 @@ class BestBinEstimator(ScorePriorEstimator):
         self.cv = cv
         self.single_sample = single_sample
         self.random_state = random_state
+
+    def _estimate_on_dask(self, X, y) -> tuple[Estimate, float]:
+        if self.scorer is not None or not isinstance(self.cv, int | np.integer):
+            refuse_dask(X, "BestBinEstimator with a scorer or a splitter of its own")
+        blocks = self._dask_rows(X, y)
+        share = label_share(blocks)
+        blocks = blocks.map(scaled, *column_scales(blocks, "standard"))
+        return self._read(*out_of_fold(blocks, int(self.cv), self.random_state)), share
 
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
         positive, unlabelled = np.sort(scores[labelled]), np.sort(scores[~labelled])

@@ -5,10 +5,12 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
+from .._propensity import label_share
 from .._validation import resolve_features
 from ..classifiers import SAREMClassifier
 from ._base import Estimate, PriorCurve, PriorEstimator
 from ._kernels import scale_columns
+from ._rows import column_scales, scaled
 
 
 class SAREMPrior(PriorEstimator):
@@ -103,17 +105,30 @@ class SAREMPrior(PriorEstimator):
         self.scaling = scaling
         self.single_sample = single_sample
 
-    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+    def _model(self, n_columns: int) -> SAREMClassifier:
         names = getattr(self, "feature_names_in_", None)
-        columns = resolve_features(self.propensity_features, names, X.shape[1])
-        self.model_ = SAREMClassifier(
-            columns,
+        return SAREMClassifier(
+            resolve_features(self.propensity_features, names, n_columns),
             decay=self.decay,
             C=self.C,
             propensity_C=self.propensity_C,
             stop=self.stop,
             max_iter=self.max_iter,
-        ).fit(scale_columns(X, self.scaling), labelled)
+        )
+
+    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+        self.model_ = self._model(X.shape[1]).fit(scale_columns(X, self.scaling), labelled)
+        return self._read(float(labelled.mean()))
+
+    def _estimate_on_dask(self, X, y) -> tuple[Estimate, float]:
+        blocks = self._dask_rows(X, y)
+        share, scales = label_share(blocks), column_scales(blocks, self.scaling)
+        if self.scaling != "none":
+            blocks = blocks.map(scaled, *scales)
+        self.model_ = self._model(blocks.shape[1])._fit_blocks(blocks, self.classes_)
+        return self._read(share), share
+
+    def _read(self, q: float) -> Estimate:
         path = np.asarray(self.model_.history_["class_prior"])
         self.curve_ = PriorCurve(
             np.arange(1, len(path) + 1),
@@ -123,5 +138,4 @@ class SAREMPrior(PriorEstimator):
             name="path of EM",
             marker=(float(len(path)), float(path[-1])),
         )
-        q = labelled.mean()
         return Estimate(float((self.model_.class_prior_ - q) / (1.0 - q)))
