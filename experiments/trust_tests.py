@@ -22,7 +22,8 @@ def cells(settings: Fields) -> Iterator[Fields]:
     """Batches outermost: a run cut short has seen all settings alike.
 
     Settings: ``generators``, ``n_rows``, ``label_frequencies`` (of SCAR generators), ``attributes``
-    (1 is the third alone, 5 are all), ``batches`` of ``data_sets`` each, ``draws`` of the test.
+    (1 is the third alone, 5 are all), ``batches`` of ``data_sets`` each, ``draws`` and ``C`` of the
+    test.
     """
     for batch, generator, n_rows, c, attributes in product(
         range(settings["batches"]),
@@ -39,6 +40,7 @@ def cells(settings: Fields) -> Iterator[Fields]:
             "batch": batch,
             "data_sets": settings["data_sets"],
             "draws": settings["draws"],
+            "C": settings["C"],
         }
 
 
@@ -75,12 +77,13 @@ def measure(
     batch: int,
     data_sets: int,
     draws: int,
+    C: float,
 ) -> dict[str, Any]:
     """How many of a batch of data sets are rejected."""
     rejected = 0
     for number in range(data_sets):
         seed = seed_from("test", generator, n_rows, label_frequency, batch, number)
         X, _, _, s = simulate(generator, n_rows, label_frequency, np.random.default_rng(seed))
-        result = scar_test(X, s, COLUMNS[attributes], n_draws=draws, random_state=seed)
+        result = scar_test(X, s, COLUMNS[attributes], n_draws=draws, C=C, random_state=seed)
         rejected += result.p_value <= 0.05
     return {"rejected": rejected, "tested": data_sets}

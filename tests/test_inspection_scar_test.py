@@ -45,11 +45,15 @@ def test_the_result_is_reproducible_whatever_the_processes_and_the_format():
     assert first.n_labelled == s.sum()
 
 
-def test_scaling_the_columns_hardly_matters():
+def test_the_scale_of_the_columns_does_not_matter():
     X, s = make(1, slope=1)
     one = scar_test(X, s, [2], n_draws=19, random_state=0)
-    other = scar_test(X * [10, 5, 20], s, [2], n_draws=19, random_state=0)
-    assert other.statistic == pytest.approx(one.statistic, abs=0.1)
+    other = scar_test(X * [10, 5, 0.02], s, [2], n_draws=19, random_state=0)
+    assert other.statistic == pytest.approx(one.statistic, abs=1e-6)
+    np.testing.assert_allclose(other.null_statistics, one.null_statistics, atol=1e-4)
+    np.testing.assert_allclose(other.propensity_coef * 0.02, one.propensity_coef, rtol=1e-4)
+    constant = scar_test(np.column_stack([X, np.ones(len(s))]), s, [2], n_draws=19, random_state=0)
+    assert constant.statistic == pytest.approx(one.statistic, abs=1e-3)
 
 
 def test_the_words_say_the_verdict_and_what_the_test_cannot_see():
