@@ -29,8 +29,8 @@ from sarlearn.metrics import (
 
 from .cells import Fields, seed_from
 from .data import Data, load
+from .sar_peers import PEERS, fit_peer
 
-MAX_ROWS = 5000
 METHODS = [
     "SAR-e",
     "SAR-EM",
@@ -44,6 +44,7 @@ METHODS = [
     "PUSB",
     "PGlin",
     "NTC-tMI",
+    *PEERS,
 ]
 ATTRIBUTES = ["true", "one missing", "one superfluous", "all", "none"]
 
@@ -51,8 +52,8 @@ ATTRIBUTES = ["true", "one missing", "one superfluous", "all", "none"]
 def cells(settings: Fields) -> Iterator[Fields]:
     """Repeats outermost, methods innermost.
 
-    Settings: ``datasets``, ``mechanisms``, ``repeats``, ``methods``, ``attributes`` (what the
-    learners are told, some of ATTRIBUTES).
+    Settings: ``datasets``, ``mechanisms``, ``repeats``, ``methods``, ``max_rows``, ``attributes``
+    (what the learners are told, some of ATTRIBUTES).
     """
     for repeat, dataset, mechanism, told, method in product(
         range(settings["repeats"]),
@@ -66,19 +67,22 @@ def cells(settings: Fields) -> Iterator[Fields]:
         yield {
             "dataset": dataset,
             "mechanism": mechanism,
+            "max_rows": settings["max_rows"],
             "told": told,
             "repeat": repeat,
             "method": method,
         }
 
 
-def measure(dataset: str, mechanism: str, told: str, repeat: int, method: str) -> dict[str, Any]:
+def measure(
+    dataset: str, mechanism: str, max_rows: int, told: str, repeat: int, method: str
+) -> dict[str, Any]:
     """Draw rows, label them, learn from four fifths, score the rest."""
     data = load(dataset)
     rng = np.random.default_rng(seed_from("sar learners", dataset, mechanism, repeat))
     X, y = data.X, data.y
-    if len(y) > MAX_ROWS:
-        rows = np.sort(rng.choice(len(y), MAX_ROWS, replace=False))
+    if len(y) > max_rows:
+        rows = np.sort(rng.choice(len(y), max_rows, replace=False))
         X, y = X[rows], y[rows]
     e, columns = propensity(data, X, y, mechanism, rng)
     s, _ = label(X, y, lambda X: e, random_state=int(rng.integers(2**32)))
@@ -146,6 +150,8 @@ def attributes(told: str, columns: list[int], data: Data, rng) -> list[int]:
 
 def fit(method: str, X, s, e, columns, seed: int):
     """The fitted learner of a method's name; only SAR-e is told the propensity."""
+    if method in PEERS:
+        return fit_peer(method, X, s, columns, seed)
     if method == "SAR-e":
         return KnownPropensityClassifier().fit(X, s, propensity=e)
     if method == "weighting":

@@ -126,6 +126,8 @@ class CrossFitSARClassifier(SARClassifier):
       all five ``identification_width_`` was above 0.2;
     - with ``C="likelihood"``, by the probabilistic F1, which rewards bold probabilities: 0.704
       against 0.735 with three propensity attributes. With ``C=10`` it is 0.767;
+    - where every column is a propensity feature: then the label model has as many parameters as
+      the classifier, and ``fit`` warns;
     - in time: about ten times that of SAR-EM with logistic models, far more with others.
 
     Examples
