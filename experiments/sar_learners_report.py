@@ -41,9 +41,9 @@ At most {max_rows:,} rows, four fifths to learn from, scores on the rest with th
 Only SAR-e is told the propensity; SAR-EM, the cross-fit, joint and pysarpu are told which
 attributes it depends on; the others need not know. Errors of prior and propensity are absolute.
 Standard errors, over data sets and labellings, in brackets: they tell cells apart, so methods are
-compared by paired differences. Rows, labels and the split are the same for all methods. `weighting` is
-inverse-propensity weighting with SAR-EM's propensity; `joint` is maximum likelihood (decay 1). A
-fit of another package fails when it raises, or takes more than {limit:g} s.
+compared by paired differences. Rows, labels and the split are the same for all methods.
+`weighting` is inverse-propensity weighting with SAR-EM's propensity; `joint` is maximum likelihood
+(decay 1). A fit of another package fails when it raises, or takes more than {limit:g} s.
 """
 
 Row = dict[str, str]

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from sarlearn.reporting import report
+from sarlearn.reporting import Report, report, run_checks, summarize
 from sarlearn.tables import make_table_classifier
 from table_data import hostile, patients
 
@@ -24,11 +24,16 @@ THEMES = ("light", "dark")
 def pages(tmp_path_factory):
     """Reports on an ordinary and on a hostile table, as files."""
     folder = tmp_path_factory.mktemp("pages")
-    table = patients(1200)[0]
+    table = patients(1500)[0]
     model = make_table_classifier(["age", "plan"], drop=["patient_id", "diagnosed"])
     model.fit(table, table["diagnosed"])
     ordinary = report(model, table, table["diagnosed"], ids=table["patient_id"], source="p.csv")
     ordinary.save(folder / "ordinary.html")
+    model = make_table_classifier(
+        ["age", "plan"], drop=["patient_id", "diagnosed"], method="cross-fit", cv=2, random_state=0
+    ).fit(table, table["diagnosed"])
+    checks = run_checks(model, table, table["diagnosed"], n_draws=19, n_resamples=20, n_starts=2)
+    Report(summarize(model, table, table["diagnosed"], checks=checks)).save(folder / "checked.html")
     hostile_table = hostile(n=10_000, n_columns=200)
     label, script = "<u>label</u>", hostile_table.columns[0]
     drop = [label, "<id>"]
@@ -90,7 +95,7 @@ def requests(browser):
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["ordinary", "hostile"])
+@pytest.mark.parametrize("name", ["ordinary", "checked", "hostile"])
 def test_the_page_is_quiet_and_fits(browser, pages, name, width, theme):
     page = pages / f"{name}.html"
     show(browser, page, width, theme)
