@@ -137,6 +137,13 @@ def select_propensity_features(
     explain more than any class model under SCAR could; it warns where the two disagree. Leaving a
     true attribute out costs far more than one too many: in doubt, use the whole shortlist.
 
+    **Measured** (``experiments/results/trust``): on 20 newsgroups, three true attributes among 6 to
+    9 candidates, it found 2.96 of the three and 0.13 others, exactly the three in 87 % of 144
+    labellings. On numeric tables (Breast Cancer, IJCNN, Cover Type), where no class model here is
+    right, it found the one true attribute in 45 to 90 % of 20 labellings each, and where none drove
+    labelling it still selected some in 10 to 70 % of 10; ``flexible=True`` changed that to 50 to
+    80 %, and 10 to 60 %. On such tables the choice is a hint, not a finding.
+
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_rows, n_features)
