@@ -1,5 +1,6 @@
 """``sarlearn check``: suggests the column that drives labelling, in words and as JSON."""
 
+import io
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 
 from sarlearn.cli import run
+from sarlearn.inspection._parallel import WATCHER
 
 
 @pytest.fixture
@@ -49,3 +51,18 @@ def test_json(table, capsys):
 def test_bad_candidates_are_named(table, capsys, candidate, message):
     assert run(["check", table, "--label", "known", "--candidates", candidate]) == 2
     assert message in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_person_who_watches_sees_how_far_it_is(table, capsys, monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    assert run(["check", table, "--label", "known", *OPTIONS]) == 0
+    assert "19 of 19" in screen.getvalue()
+    assert "SCAR test: " not in screen.getvalue()  # one display, not two
+    assert WATCHER.get() is None
