@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
-from sarlearn._blocks import BLOCK_ELEMENTS, RowBlocks
+from sarlearn._blocks import BLOCK_ELEMENTS, RowBlocks, aligned
 from sarlearn._dask import (
     DaskRows,
     Own,
@@ -28,7 +28,6 @@ from sarlearn._dask import (
 )
 from sarlearn._validation import (
     check_propensity,
-    check_weights,
     encode_labels,
     is_dask,
     warn_few_labels,
@@ -195,12 +194,7 @@ def _check(X, n_columns: int, s, weight, e) -> _Partition:
             raise ValueError(f"X has {X.shape[0]} rows, and s has {len(s)}.")
         if s.dtype.kind == "f" and np.isnan(s).any():
             raise ValueError(f"s contains NaN, in row {int(np.argmax(np.isnan(s)))}.")
-        if weight is not None and np.ndim(weight):
-            if len(weight) != len(s):
-                raise ValueError(f"X has {len(s)} rows, and sample_weight has {len(weight)}.")
-            weight = check_weights(np.asarray(weight), X) if len(s) else np.empty(0)
-        elif weight is not None:
-            weight = np.full(len(s), float(weight))
+        weight = _check_weight(weight, len(s))
         if e is not None:
             e = check_propensity(np.asarray(e), np.zeros(len(s), dtype=bool))
     except (TypeError, ValueError) as error:
@@ -209,7 +203,25 @@ def _check(X, n_columns: int, s, weight, e) -> _Partition:
         rows = weight > 0
         X, s, weight = X[rows], s[rows], weight[rows]
         e = e if e is None else e[rows]
-    return _Partition(X, s, weight, e)
+    return _Partition(*map(aligned, (X, s, weight, e)))
+
+
+def _check_weight(weight, n_rows: int) -> np.ndarray | None:
+    """Weights of a partition's rows; unlike those of all rows they may all be zero."""
+    if weight is None:
+        return None
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, weight)
+    if len(weight) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, and sample_weight has {len(weight)}.")
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"sample_weight must not be negative or infinite; row {row} has {weight[row]!r}."
+        )
+    return weight
 
 
 def _examine(part: _Partition) -> _Extent:
