@@ -51,14 +51,16 @@ def compute(graph: dict, keys: list) -> list:
     client, graph = _client(), dask.optimization.cull(graph, keys)[0]
     if client is None:
         return list(_local_get()(graph, keys))
-    futures = client.get(graph, keys, sync=False)
+    futures: list = []
     try:
+        futures = client.get(graph, keys, sync=False)
         return _results(client, futures)
-    except (concurrent.futures.CancelledError, asyncio.CancelledError) as error:
-        raise RuntimeError(
-            "The Dask cluster was closed, or cancelled the work, before the fit was done."
-        ) from error
-    except BaseException:
+    except BaseException as error:
+        cancelled = concurrent.futures.CancelledError, asyncio.CancelledError
+        if client.status != "running" or isinstance(error, cancelled):
+            raise RuntimeError(
+                "The Dask cluster was closed, or cancelled the work, before the fit was done."
+            ) from error
         client.cancel(futures)
         raise
 
@@ -314,7 +316,7 @@ def _predict_frame(X, *rest):
     if len(X) == 0:
         return meta
     with one_blas_thread():
-        return type(meta)(method(X, *s), index=X.index, **_headers(meta))
+        return type(meta)(np.asarray(method(X, *s)), index=X.index, **_headers(meta))
 
 
 def _headers(meta) -> dict:

@@ -5,6 +5,7 @@ numbers. The first partition that is not as it should be is named, whatever the 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +99,20 @@ def read_rows(
     ]
     shape, nnz = (starts[-1], n_columns), sum(extent.nnz for extent in extents)
     return DaskRows(graph, pieces, rows, shape, is_sparse=is_sparse, nnz=nnz, kept=kept), classes
+
+
+def each_partition(X, function: Callable, *arguments) -> list:
+    """``function(partition, *arguments)`` of every partition of a Dask DataFrame, in order."""
+    graph, parts, _, _ = _partitions(X)
+    keys = names("sarlearn-partition", len(parts))
+    asked = Own([function, arguments])
+    graph |= {key: (_apply, part, asked) for key, part in zip(keys, parts, strict=True)}
+    return compute(graph, keys)
+
+
+def _apply(part, asked: Own):
+    function, arguments = asked.values
+    return function(part, *arguments)
 
 
 def _bundles(extents: list[_Extent]) -> list[list[int]]:

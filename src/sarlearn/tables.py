@@ -1,5 +1,6 @@
 """A classifier for a table as people have it: numbers, words, yes and no, gaps."""
 
+import contextlib
 import re
 import warnings
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ._columns import MISSING, as_frame, is_constant, kind_of, numbers, words
+from ._validation import is_dask
 from .io import nearest
 
 __all__ = ["FromColumns", "TableEncoder", "TablePipeline", "make_table_classifier"]
@@ -116,40 +118,75 @@ class TableEncoder(  # type: ignore[call-arg]
         self.max_categories = max_categories
 
     def fit(self, X, y=None):
-        """Learn the kinds, medians, scales and categories of the columns of ``X``."""
+        """Learn the kinds, medians, scales and categories of the columns of ``X``.
+
+        A Dask DataFrame is looked at once; its medians are good to one part in 4,096.
+        """
+        if is_dask(X):
+            return self._fit_partitions(X)
         frame = as_frame(X)
-        self.feature_names_in_ = np.asarray(frame.columns, dtype=object)
-        self.n_features_in_ = len(frame.columns)
         dropped = set(self.drop)
         kinds = {name: kind_of(frame[name], name) for name in frame.columns if name not in dropped}
-        self.constant_ = [name for name in kinds if is_constant(frame[name])]
-        self.kinds_ = {name: kind for name, kind in kinds.items() if name not in self.constant_}
+        self._set_columns(frame.columns, kinds, [n for n in kinds if is_constant(frame[n])])
+        if self.numeric_:
+            filled = self._imputer().fit_transform(numbers(frame, self.numeric_))
+            self.scaler_ = StandardScaler().fit(filled[:, : len(self.numeric_)])
+        if self.categorical_:
+            texts = words(frame, self.categorical_)
+            for name, column in zip(self.categorical_, texts.T, strict=True):
+                self._warn_of_identifier(name, len(set(column)), len(column))
+            with _no_warnings():
+                self._one_hot().fit(texts)
+        self.feature_names_out_ = self._output_names()
+        return self
+
+    def _fit_partitions(self, X):
+        from ._partitions import each_partition
+        from ._table_sums import column_sums, imputer_of, merged, one_hot_of, scaler_of
+
+        found = merged(each_partition(X, column_sums, tuple(self.drop)))
+        kinds = {name: sums.kind or "" for name, sums in found.items()}
+        self._set_columns(X.columns, kinds, [name for name in kinds if found[name].is_constant])
+        if self.numeric_:
+            columns = [found[name] for name in self.numeric_]
+            imputer_of(columns, self._imputer())
+            self.scaler_ = scaler_of(columns)
+        if self.categorical_:
+            for name in self.categorical_:
+                self._warn_of_identifier(name, len(found[name].counts), found[name].n_rows)
+            with _no_warnings():
+                one_hot_of([found[name] for name in self.categorical_], self._one_hot())
+        self.feature_names_out_ = self._output_names()
+        return self
+
+    def _set_columns(self, columns, kinds: dict[str, str], constant: list[str]) -> None:
+        self.feature_names_in_ = np.asarray(columns, dtype=object)
+        self.n_features_in_ = len(columns)
+        self.constant_ = constant
+        self.kinds_ = {name: kind for name, kind in kinds.items() if name not in constant}
         if not self.kinds_:
             raise ValueError("The table has no column with more than one value to learn from.")
         self.numeric_ = [name for name, kind in self.kinds_.items() if kind == "numeric"]
         self.categorical_ = [name for name, kind in self.kinds_.items() if kind == "category"]
-        names: list[str] = []
+
+    def _imputer(self) -> SimpleImputer:
+        self.imputer_ = SimpleImputer(strategy="median", add_indicator=True)
+        return self.imputer_
+
+    def _one_hot(self) -> OneHotEncoder:
+        self.one_hot_ = OneHotEncoder(
+            drop="if_binary",
+            handle_unknown="infrequent_if_exist",
+            max_categories=self.max_categories,
+            sparse_output=False,
+        )
+        return self.one_hot_
+
+    def _output_names(self) -> list[str]:
+        names = [output_name(name) for name in self.numeric_]
         if self.numeric_:
-            self.imputer_ = SimpleImputer(strategy="median", add_indicator=True)
-            filled = self.imputer_.fit_transform(numbers(frame, self.numeric_))
-            self.scaler_ = StandardScaler().fit(filled[:, : len(self.numeric_)])
-            names += [output_name(name) for name in self.numeric_]
             names += [output_name(self.numeric_[i], MISSING) for i in self._gaps()]
-        if self.categorical_:
-            texts = words(frame, self.categorical_)
-            self._warn_of_identifiers(texts)
-            self.one_hot_ = OneHotEncoder(
-                drop="if_binary",
-                handle_unknown="infrequent_if_exist",
-                max_categories=self.max_categories,
-                sparse_output=False,
-            )
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                self.one_hot_.fit(texts)
-            names += self._one_hot_names()
-        self.feature_names_out_ = names
-        return self
+        return names + (self._one_hot_names() if self.categorical_ else [])
 
     def _gaps(self) -> list[int]:
         """Positions of the numeric columns that had gaps in fit."""
@@ -167,22 +204,24 @@ class TableEncoder(  # type: ignore[call-arg]
             names.append(name)
         return names
 
-    def _warn_of_identifiers(self, texts: np.ndarray) -> None:
-        for name, column in zip(self.categorical_, texts.T, strict=True):
-            n_values = len(set(column))
-            if n_values > self.max_categories and 2 * n_values > len(column):
-                warnings.warn(
-                    f"Column {name!r} has {n_values} different values in {len(column)} rows; most "
-                    f"of them share one column {OTHER!r}. If it identifies rows, leave it out.",
-                    UserWarning,
-                    stacklevel=3,
-                )
+    def _warn_of_identifier(self, name: str, n_values: int, n_rows: int) -> None:
+        if n_values > self.max_categories and 2 * n_values > n_rows:
+            warnings.warn(
+                f"Column {name!r} has {n_values} different values in {n_rows} rows; most of them "
+                f"share one column {OTHER!r}. If it identifies rows, leave it out.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def transform(self, X):
         """Encode a table; columns are found by name, others than those of fit are ignored."""
         import narwhals as nw
 
         check_is_fitted(self)
+        if is_dask(X):
+            from ._dask import predict_lazily
+
+            return predict_lazily(self.transform, X, columns=self.feature_names_out_)
         frame = as_frame(X)
         for name in self.kinds_:
             if name not in frame.columns:
@@ -197,8 +236,7 @@ class TableEncoder(  # type: ignore[call-arg]
             filled[:, :width] = self.scaler_.transform(filled[:, :width])
             blocks.append(filled)
         if self.categorical_:
-            with warnings.catch_warnings():  # unknown values: unknown_values() tells of them
-                warnings.simplefilter("ignore", UserWarning)
+            with _no_warnings():  # unknown values: unknown_values() tells of them
                 blocks.append(self.one_hot_.transform(words(frame, self.categorical_)))
         encoded = np.hstack(blocks)
         result = nw.from_numpy(encoded, self.feature_names_out_, backend=frame.implementation)
@@ -234,8 +272,7 @@ class TableEncoder(  # type: ignore[call-arg]
             texts = np.empty((len(values), len(self.categorical_)), dtype=object)
             texts[:] = [seen[0] for seen in self.one_hot_.categories_]
             texts[:, index] = [str(value) for value in values]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
+            with _no_warnings():
                 encoded = self.one_hot_.transform(texts)
             offset = len(self.feature_names_out_) - encoded.shape[1]
             block[:] = encoded[:, positions - offset]
@@ -251,6 +288,13 @@ class TableEncoder(  # type: ignore[call-arg]
         """Names of the encoded columns."""
         check_is_fitted(self)
         return np.asarray(self.feature_names_out_, dtype=object)
+
+
+@contextlib.contextmanager
+def _no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 class TablePipeline(Pipeline):
