@@ -134,9 +134,8 @@ def scar_test(
         Simulated data sets. The smallest p-value is ``1 / (n_draws + 1)``.
     C : float > 0, default=10.0
         Inverse penalty of both models, on the scaled columns: weak, but not absent. With few
-        labels an unpenalised class model is too steep, and data simulated from it are too clear:
-        at 50 labels and five attributes (true slopes of norm 2.2) ``C=100`` fitted a median of 2.9
-        and rejected 6.5 % of true SCAR data, ``C=10`` fitted 2.6 and rejected 5.3 %.
+        labels an unpenalised class model is too steep, data simulated from it are too clear, and
+        the test rejects too often.
     flexible : bool, default=False
         Whether ``f`` also gets a boosted score, see :func:`select_propensity_features`.
     n_jobs : int or None, default=None
