@@ -33,6 +33,8 @@ from sarlearn._validation import (
 FAN_IN = 8
 # Smaller parts of a step are tried this many at a time: a pass costs more than they do.
 TRIES = 4
+# A column that carries the labels to where they are needed.
+LABELS = "sarlearn:labels"
 # Seconds between looks at a cluster that has not answered, and without any worker before giving up.
 WATCH_SECONDS, LONELY_SECONDS = 5.0, 30.0
 
@@ -278,10 +280,9 @@ def predict_lazily(method: Callable, X, s=None, *, dtype=np.float64, columns=Non
             if width is None
             else pd.DataFrame(empty, index=index, columns=list(columns))
         )
-        further = () if s is None else (s,)
-        return X.map_partitions(
-            _predict_frame, *further, method, meta, meta=meta, align_dataframes=False
-        )
+        if s is not None:  # as a column: on their own, labels might be read in other partitions
+            X = X.assign(**{LABELS: s})
+        return X.map_partitions(_predict_frame, method, meta, meta=meta)
     import dask.array as da
 
     X = whole_rows(X)
@@ -311,12 +312,13 @@ def _predict_array(X, *s, method, empty):
         return method(X, *s)
 
 
-def _predict_frame(X, *rest):
-    *s, method, meta = rest
+def _predict_frame(X, method, meta):
     if len(X) == 0:
         return meta
+    s = [X[LABELS].to_numpy()] if LABELS in X.columns else []
     with one_blas_thread():
-        return type(meta)(np.asarray(method(X, *s)), index=X.index, **_headers(meta))
+        values = method(X.drop(columns=LABELS) if s else X, *s)
+    return type(meta)(np.asarray(values), index=X.index, **_headers(meta))
 
 
 def _headers(meta) -> dict:

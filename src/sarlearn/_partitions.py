@@ -153,7 +153,8 @@ def _partitions(X) -> tuple[dict, list, list[int] | None, int]:
 
 def _keys_of(collection, graph: dict) -> list:
     """The keys of a collection's partitions, whose tasks are added to the graph."""
-    parts = np.asarray(collection.to_delayed(), dtype=object).ravel().tolist()
+    # Optimised, columns of the same files would be read on their own, in other partitions.
+    parts = np.asarray(collection.to_delayed(optimize_graph=False), dtype=object).ravel().tolist()
     for part in parts:
         graph.update(part.dask)
     return [part.key for part in parts]

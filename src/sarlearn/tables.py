@@ -314,6 +314,10 @@ class TablePipeline(Pipeline):
 
     def predict_posterior(self, X, s) -> np.ndarray:
         """``P(y=1 | x, s)`` of every row; 1 where labelled."""
+        if is_dask(X):
+            from ._dask import predict_lazily
+
+            return predict_lazily(self.predict_posterior, X, s)
         return self[-1].predict_posterior(self._encoded(X), s)
 
 

@@ -39,8 +39,7 @@ def app() -> None:
 @click.option(
     "--method",
     type=click.Choice(["cross-fit", "sar-em"]),
-    default="cross-fit",
-    show_default=True,
+    show_default="cross-fit; sar-em with --dask",
     help="sar-em is the paper's method; cross-fit takes out its bias, for about ten times the "
     "work, and says how sure the class prior is.",
 )
@@ -92,6 +91,14 @@ def app() -> None:
     default=1,
     show_default=True,
     help="Processes for --check; -1 is one a core.",
+)
+@click.option(
+    "--dask",
+    is_flag=False,
+    flag_value="local",
+    metavar="[ADDRESS]",
+    help="Work on a Dask cluster: on this machine's cores, or that of the scheduler at ADDRESS "
+    "(tcp://host:port). TABLE may then be a pattern such as 'data/*.parquet'.",
 )
 @_JSON
 @_FORCE

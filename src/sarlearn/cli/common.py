@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..io import Labels, nearest, parse_labels, read_table
 
 MIN_LABELLED = 10
@@ -72,12 +70,11 @@ def read_labelled(
     check_columns(frame, "--drop", drop)
     check_roles(label=[label], propensity=propensity, id=[id_column], drop=drop)
     labels = parse_labels(frame[label], label)
-    check_enough(labels.labelled, label)
+    check_enough(int(labels.labelled.sum()), len(labels.labelled), label)
     return frame, labels
 
 
-def check_enough(labelled: np.ndarray, label: str) -> None:
-    n_labelled, n_rows = int(labelled.sum()), len(labelled)
+def check_enough(n_labelled: int, n_rows: int, label: str) -> None:
     if n_labelled == n_rows:
         raise ValueError(f"All {n_rows} rows are labelled in {label!r}; some must be unlabelled.")
     if n_labelled < MIN_LABELLED:

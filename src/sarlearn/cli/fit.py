@@ -25,7 +25,7 @@ def fit(
     propensity: tuple[str, ...],
     id_column: str | None,
     drop: tuple[str, ...],
-    method: str,
+    method: str | None,
     classifier: str,
     decay: float,
     C: float | None,
@@ -36,14 +36,14 @@ def fit(
     report: str | None,
     check: bool,
     jobs: int,
+    dask: str | None,
     as_json: bool,
     force: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
+    method = method or ("cross-fit" if dask is None else "sar-em")
     settings = _settings(method, classifier, C, stop, seed)
     check_outputs(output, report, force=force, inputs=[table])
-    with progress(f"Reading {table}"):
-        frame, labels = read_labelled(table, label, propensity, id_column, drop)
     left_out = [label, *([id_column] if id_column else []), *drop]
     model = make_table_classifier(
         propensity,
@@ -54,13 +54,22 @@ def fit(
         max_iter=max_iter,
         **settings,
     )
-    s = labels.labelled.astype(int)
-    with (
-        collected_warnings() as messages,
-        progress(f"Fitting {len(frame):,} rows") as show,
-        watched(model[-1], show),
-    ):
-        model.fit(frame, s)
+    whole = None
+    if dask is not None:
+        _check_dask(method, classifier)
+        frame, s, word, whole, messages = _fit_on_dask(
+            model, dask, table, label, propensity, id_column, drop
+        )
+    else:
+        with progress(f"Reading {table}"):
+            frame, labels = read_labelled(table, label, propensity, id_column, drop)
+        s, word = labels.labelled.astype(int), labels.word
+        with (
+            collected_warnings() as messages,
+            progress(f"Fitting {len(frame):,} rows") as show,
+            watched(model[-1], show),
+        ):
+            model.fit(frame, s)
     checks = None
     if check:
         checks = run_checks(model, frame, s, n_jobs=jobs, random_state=seed, watch=progress)
@@ -75,12 +84,13 @@ def fit(
             label=label,
             warnings=messages,
             checks=checks,
+            whole=whole,
         )
     if report is not None:
         with progress("Drawing the report"):
             page = Report(summary)
             page.to_html()
-    notes = {"label": label, "label_word": labels.word, "id": id_column, "source": Path(table).name}
+    notes = {"label": label, "label_word": word, "id": id_column, "source": Path(table).name}
     save(model, output, notes=notes)
     if report is not None:
         page.save(report)
@@ -89,6 +99,35 @@ def fit(
     else:
         print_summary(summary)
         print_text(f"\nWrote {output}" + (f" and {report}" if report is not None else "") + ".")
+
+
+def _check_dask(method: str, classifier: str) -> None:
+    if method != "sar-em" or classifier != "logistic":
+        raise ValueError(
+            "--dask runs --method sar-em with --classifier logistic; cross-fits and boosting need "
+            "the rows in memory."
+        )
+
+
+def _fit_on_dask(model, address: str, table: str, label: str, propensity, id_column, drop):
+    """Fit there; come back with a sample of the rows, and counts of all of them."""
+    from . import fit_dask
+
+    with fit_dask.cluster(address):
+        with progress(f"Reading {table}"):
+            rows = fit_dask.read_labelled(table, label, propensity, id_column, drop)
+        parts, s, labels, (n_rows, n_labelled) = rows
+        with (
+            collected_warnings() as messages,
+            progress(f"Fitting {n_rows:,} rows") as show,
+            watched(model[-1], show),
+        ):
+            model.fit(parts, s)
+        with progress("Summing up"):
+            positives = float(model.predict_posterior(parts, s).sum().compute())
+            frame, s = fit_dask.sample(parts, s, int(n_rows), label)
+    whole = {"rows": int(n_rows), "labelled": int(n_labelled), "positives": positives}
+    return frame, s, labels.word, whole, messages
 
 
 def _settings(method: str, classifier: str, C: float | None, stop: str | None, seed: int) -> dict:

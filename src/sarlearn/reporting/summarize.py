@@ -31,6 +31,7 @@ def summarize(
     id_name: str | None = None,
     warnings: Sequence[str] = (),
     checks: dict[str, Any] | None = None,
+    whole: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Everything a report says about a fitted model on a table, as plain values.
 
@@ -52,6 +53,9 @@ def summarize(
         Messages of the fit, shown with those found here.
     checks : dict, optional
         As :func:`~sarlearn.reporting.run_checks` gives them, to be told too.
+    whole : dict, optional
+        ``rows``, ``labelled`` and ``positives`` (the sum of all posteriors) of the data that X is
+        a sample of: they take the place of the sample's own.
 
     Returns
     -------
@@ -106,6 +110,8 @@ def summarize(
             "converged": bool(getattr(parts.final, "converged_", True)),
         },
     }
+    if whole is not None:
+        warnings = [*warnings, *_of_the_whole(summary, whole)]
     summary["warnings"] = words.warnings_of(summary, list(warnings))
     summary["assumptions"] = words.assumptions_of(summary)
     summary["text"] = {
@@ -155,6 +161,32 @@ def _estimates(parts: Parts, labelled, f, posterior) -> dict[str, Any]:
         "mean_probability": float(f.mean()),
         "fitted_class_prior": float(parts.final.class_prior_),
     }
+
+
+def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any]) -> list[str]:
+    """Put the counts of all rows in the place of a sample's; what is to be said of the others."""
+    rows, labelled, positives = whole["rows"], whole["labelled"], whole["positives"]
+    n_sample = summary["data"]["rows"]
+    share = rows / n_sample
+    summary["data"] |= {"rows": rows, "labelled": labelled, "unlabelled": rows - labelled}
+    summary["estimates"] |= {
+        "class_prior": positives / rows,
+        "label_frequency": labelled / positives,
+        "hidden_positives": positives - labelled,
+        "hidden_share": (positives - labelled) / max(1, rows - labelled),
+    }
+    for approach in summary["comparison"]["approaches"]:
+        approach["hidden_positives"] *= share
+    for attribute in summary["propensity"]["attributes"]:
+        for group in attribute["groups"]:
+            for name in ("rows", "labelled", "positives"):
+                group[name] = type(group[name])(group[name] * share)
+    if n_sample == rows:
+        return []
+    return [
+        f"Counts of groups, curves and the rows listed are those of {n_sample:,} of the {rows:,} "
+        "rows, spread evenly; the numbers of all rows are sums over them."
+    ]
 
 
 def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:

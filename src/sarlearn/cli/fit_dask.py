@@ -1,0 +1,109 @@
+"""``sarlearn fit --dask``: tables in many files, on a Dask cluster."""
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._columns import as_frame, values_of
+from ..io import parse_labels
+from .common import check_columns, check_enough, check_roles
+
+# Rows that are brought together for the report.
+SAMPLE_ROWS = 50_000
+
+
+@contextlib.contextmanager
+def cluster(address: str) -> Iterator[Any]:
+    """A client of the scheduler at an address; ``local`` starts one with this machine's cores."""
+    try:
+        import dask.dataframe  # noqa: F401
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError("--dask needs Dask: pip install 'sarlearn[dask]'") from error
+    with contextlib.ExitStack() as stack:
+        if address == "local":
+            address = stack.enter_context(LocalCluster(dashboard_address=":0", silence_logs=50))
+        try:
+            client = stack.enter_context(Client(address, timeout="10s"))
+        except OSError as error:
+            raise ValueError(f"--dask: no scheduler answers at {address}.") from error
+        print(f"Dask dashboard: {client.dashboard_link}", file=sys.stderr)
+        yield client
+
+
+def read_partitions(pattern: str, id_column: str | None):
+    """The files that a pattern names, as one Dask DataFrame."""
+    import dask.dataframe as dd
+
+    files = sorted(glob(pattern)) or [pattern]
+    endings = {Path(name).suffix for name in files}
+    if not Path(files[0]).exists():
+        raise FileNotFoundError(f"There is no file {pattern}.")
+    if endings <= {".parquet", ".pq"} or Path(files[0]).is_dir():
+        return dd.read_parquet(files if len(files) > 1 else files[0])
+    if endings == {".csv"}:
+        return dd.read_csv(files, dtype={id_column: str} if id_column else None)
+    raise ValueError(
+        f"--dask reads Parquet (.parquet) and CSV (.csv) files, all of one kind; {pattern} names "
+        f"{', '.join(sorted(endings))}."
+    )
+
+
+def read_labelled(
+    pattern: str, label: str, propensity: Sequence[str], id_column: str | None, drop: Sequence[str]
+):
+    """The table, the labels 0 and 1 of its rows (lazy), how they are written, and counts."""
+    from .._partitions import each_partition
+
+    table = read_partitions(pattern, id_column)
+    check_columns(table, "--label", [label])
+    check_columns(table, "--propensity", propensity)
+    check_columns(table, "--id", [id_column])
+    check_columns(table, "--drop", drop)
+    check_roles(label=[label], propensity=propensity, id=[id_column], drop=drop)
+    seen = each_partition(table[[label]], _distinct, label)
+    labels = parse_labels(_series(sorted(set().union(*seen), key=str)), label)
+    s = table[label].map_partitions(_labels, label, labels.word, meta=(label, np.int64))
+    counts = np.sum(each_partition(s.to_frame(), _counts, label), axis=0)
+    check_enough(int(counts[1]), int(counts[0]), label)
+    return table, s, labels, counts
+
+
+def sample(table, s, n_rows: int, label: str):
+    """Every so many-th row of the table, here, and its labels."""
+    import pandas as pd
+
+    from .._partitions import each_partition
+
+    every = -(-n_rows // SAMPLE_ROWS)
+    both = table.assign(**{label: s})
+    part = pd.concat(each_partition(both, _every, every), ignore_index=True)
+    return part, part[label].to_numpy()
+
+
+def _series(values):
+    import pandas as pd
+
+    return pd.Series(values, dtype=object)
+
+
+def _distinct(part, label: str) -> set:
+    return set(values_of(as_frame(part)[label]))
+
+
+def _labels(part, label: str, word: str):
+    labelled = parse_labels(part, label, word=word).labelled
+    return part.__class__(labelled.astype(np.int64), index=part.index, name=label)
+
+
+def _counts(part, label: str) -> np.ndarray:
+    return np.array([len(part), int(part[label].sum())])
+
+
+def _every(part, every: int):
+    return part.iloc[::every]
