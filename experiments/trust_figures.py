@@ -82,7 +82,8 @@ def _size(folder: Path) -> Figure | None:
     axes[0].set_ylim(0, 0.1)
     axes[0].set_ylabel("true SCAR rejected")
     _percent(axes[0].yaxis)
-    axes[0].legend(frameon=False, loc="upper left")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
@@ -142,7 +143,7 @@ def _misspecified(folder: Path) -> Figure | None:
     ax.set_xlim(left=0)
     ax.set_xlabel("SCAR rejected")
     _percent(ax.xaxis)
-    ax.legend(frameon=False)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
     return figure
 
 
@@ -245,7 +246,8 @@ def _coverage_panel(ax: Axes, found: dict, labels: list[str]) -> None:
     ax.set_ylabel("coverage of 95 % intervals")
     _percent(ax.yaxis)
     ax.set_title("coverage")
-    ax.legend(frameon=False, loc="lower left", fontsize=8)
+    # In the gap between the coverages of the two decays.
+    ax.legend(frameon=False, loc="center", bbox_to_anchor=(0.5, 0.62), fontsize=8)
 
 
 def _scores(folder: Path) -> Figure | None:
