@@ -176,10 +176,10 @@ def bootstrap(
     estimate would vary, not how far a wrong propensity, class model or ``decay`` below 1 shifts it.
     The steps of a pipeline before the last stay as they were fitted.
 
-    **Measured** (``experiments/results/trust``; 2,000 rows, both models right): with ``decay=1`` the
-    95 % intervals held class prior and label frequency in 93 to 95 % of 500 data sets. With
-    ``decay=0.9`` the class prior came out 0.06 too high, and its intervals held the truth in 22 % of
-    50: they are about the wrong value.
+    **Measured** (``experiments/results/trust``; 2,000 rows, both models right): with ``decay=1``
+    the 95 % intervals held class prior and label frequency in 93 to 95 % of 500 data sets. With
+    ``decay=0.9`` the class prior came out 0.06 too high, and its intervals held the truth in 22 %
+    of 50: they are about the wrong value.
 
     With ``decay=1`` and ``stop="fixed_point"`` refits start from the fitted parameters; otherwise
     each runs as ``fit`` would, since the paper's stopping rule depends on the way. A cross-fit gets
