@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 
 from benchmarks import plot, store
+from benchmarks.dask_tables import dask_tables
 from benchmarks.tables import Table, tables
 
 INTRODUCTION = """# Benchmarks
@@ -33,7 +34,7 @@ compared; wall seconds say less. Every measurement is a process of its own.
 
 def show(folder: Path, console: Console) -> None:
     """Print the tables that fit a terminal."""
-    for table in tables(folder):
+    for table in [*tables(folder), *dask_tables(folder)]:
         if len(table.header) > 10:
             continue
         out = TerminalTable(*table.header, title=table.title, title_justify="left")
@@ -45,7 +46,7 @@ def show(folder: Path, console: Console) -> None:
 def write(folder: Path) -> None:
     """Write README.md and the figure."""
     plot.draw(folder)
-    text = "\n".join([INTRODUCTION, *map(_markdown, tables(folder))])
+    text = "\n".join([INTRODUCTION, *map(_markdown, [*tables(folder), *dask_tables(folder)])])
     store.write_text(store.HERE / "README.md", text)
 
 

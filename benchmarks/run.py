@@ -1,9 +1,9 @@
 """Run the benchmarks: ``python -m benchmarks.run [--quick] [--only PART ...]``.
 
 Parts are the keys of the workloads (a to f, and the real ones where SARLEARN_DATA is set),
-``scaling``, ``small`` and ``startup``. Every measurement is a process of its own, one after the
-other. A full run renews the tracked results, the table in README.md and the figure; a quick one
-(fewer rows, fewer repetitions) goes to ``results/quick`` and only prints.
+``scaling``, ``small``, ``startup`` and ``dask``. Every measurement is a process of its own, one
+after the other. A full run renews the tracked results, the table in README.md and the figure; a
+quick one (fewer rows, fewer repetitions) goes to ``results/quick`` and only prints.
 """
 
 import argparse
@@ -15,15 +15,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import report, startup, store
+from benchmarks.dask_measure import ROW_BYTES
 from benchmarks.workloads import SMALL, Workload, available
 
-OTHER_PARTS = ["scaling", "small", "startup"]
+OTHER_PARTS = ["scaling", "small", "startup", "dask"]
 SCALING_ROWS = [5_000, 16_000, 50_000, 160_000, 500_000, 1_600_000, 5_000_000]
 SLOW_REAL = {"adult", "ijcnn", "covtype"}  # no part of a quick run unless asked for
 UNPACKED = {"a", "newsgroups"}  # sparse, and small enough for the naive way to unpack
@@ -46,6 +48,10 @@ class Plan:
     small_methods: tuple[str, ...] = ("slope", "slope_numpy", "fixed_point")
     small_seconds: float = 3.0
     rounds: int = 9
+    dask_rows: tuple[int, ...] = (1_000_000, 5_000_000, 20_000_000, 50_000_000)
+    dask_block_rows: int = 250_000
+    larger_gb: float = 10.0
+    larger_limit: float = 1.0
 
 
 FULL = Plan()
@@ -61,10 +67,15 @@ QUICK = Plan(
     small_methods=("slope",),
     small_seconds=0.5,
     rounds=2,
+    dask_rows=(200_000,),
+    dask_block_rows=50_000,
+    larger_gb=0.0,
 )
 
 
-def job(threads: int = 1, timeout: float = 1800.0, **what) -> dict:
+def job(
+    threads: int = 1, timeout: float = 1800.0, module: str = "benchmarks.measure", **what
+) -> dict:
     """Do one measurement in a fresh process; ``failed`` in the result says that it did not work."""
     count = str(threads)
     compiled = str(int(not what.get("method", "").endswith("_numpy")))
@@ -74,7 +85,7 @@ def job(threads: int = 1, timeout: float = 1800.0, **what) -> dict:
         "OPENBLAS_NUM_THREADS": count,
         "MKL_NUM_THREADS": count,
     }
-    command = [sys.executable, "-m", "benchmarks.measure", json.dumps(what)]
+    command = [sys.executable, "-m", module, json.dumps(what)]
     try:
         done = subprocess.run(
             command,
@@ -115,6 +126,8 @@ class Benchmark:
                 out.append((f"small fits, {workload.key}", lambda w=workload: self.small(w)))
         if "startup" in parts:
             out.append(("start-up", self.startup))
+        if "dask" in parts:
+            out += self._dask_steps()
         return out
 
     def _workload_steps(self, workload: Workload) -> list[tuple[str, Step]]:
@@ -209,6 +222,33 @@ class Benchmark:
         with ThreadPoolExecutor(processes) as pool:
             running = [pool.submit(job, start_at=start_at, **what) for _ in range(processes)]
             return [one.result() for one in running]
+
+    def _dask_steps(self) -> list[tuple[str, Step]]:
+        plan = self.plan
+        cases = [("tiny", 4000, 2)]
+        for rows in plan.dask_rows:
+            cases += [("rows", rows, 1), ("rows", rows, 2), ("memory", rows, 2)]
+        if plan.larger_gb:
+            cases.append(("larger", int(plan.larger_gb * 1e9 / ROW_BYTES), 2))
+        return [
+            (f"Dask, {name}, {rows:,} rows, {workers}", partial(self.dask, name, rows, workers))
+            for name, rows, workers in cases
+        ]
+
+    def dask(self, case: str, rows: int, workers: int) -> None:
+        """Rows held on workers; in memory; forty tiny partitions; more rows than memory."""
+        plan, what = self.plan, {"rows": rows, "block_rows": self.plan.dask_block_rows}
+        what |= {"max_iter": 10 if case == "larger" else 500, "module": "benchmarks.dask_measure"}
+        if case == "memory":
+            result = job(threads=2, timeout=3600, kind="memory", **what)
+        else:
+            what["block_rows"] = 100 if case == "tiny" else what["block_rows"]
+            limit = plan.larger_limit if case == "larger" else None
+            keep = case != "larger"
+            what |= {"workers": workers, "memory_gb": limit, "keep": keep}
+            result = job(timeout=7200, kind="dask", **what)
+        row = {"case": case, "rows": rows, "workers": workers, **result}
+        store.merge("dask", [row], self.folder)
 
     def startup(self) -> None:
         store.merge("startup", startup.measure(self.plan.rounds), self.folder)

@@ -12,6 +12,7 @@ KEYS = {
     "small": ("workload", "method"),
     "startup": ("what",),
     "machine": ("what",),
+    "dask": ("case", "rows", "workers"),
 }
 
 

@@ -4,6 +4,8 @@ import re
 import runpy
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -26,3 +28,13 @@ def test_how_sure(capsys):
     out = capsys.readouterr().out
     assert re.search(r"Share of positives: \d+\.\d%, between", out)
     assert "Over 9 settings it would be" in out
+
+
+def test_more_rows_than_memory(capsys):
+    pytest.importorskip("distributed")
+    runpy.run_path(str(EXAMPLES / "more_rows_than_memory.py"))["main"]()
+    out = capsys.readouterr().out
+    assert "8 partitions" in out
+    chances = [float(c) for c in re.findall(r"with probability (\d\.\d\d)", out)]
+    assert len(chances) == 3
+    assert chances == sorted(chances)

@@ -7,7 +7,10 @@ changes no bit. The only file that imports Dask.
 
 import asyncio
 import concurrent.futures
+import contextlib
 import copy
+import ctypes
+import functools
 import itertools
 import math
 import os
@@ -213,7 +216,22 @@ def flat(lists: Iterable[list]) -> list:
     return list(itertools.chain.from_iterable(lists))
 
 
+@functools.cache
+def _keep_heap() -> None:
+    """Let the C library keep a few megabytes between the passes of a worker.
+
+    Dask's nannies set MALLOC_TRIM_THRESHOLD_ to 64 kB, and every temporary array of a block then
+    comes fresh from the system: a pass took 2.3 times the CPU (85 against 37 ns a row).
+    """
+    if "MALLOC_TRIM_THRESHOLD_" in os.environ:
+        with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc only
+            library = ctypes.CDLL(None)
+            library.mallopt(-1, 2**24)  # M_TRIM_THRESHOLD
+            library.mallopt(-3, 2**22)  # M_MMAP_THRESHOLD
+
+
 def _sums(piece: RowBlocks, asked: Request) -> list:
+    _keep_heap()
     with one_blas_thread():
         return [piece.total(asked.function, *request) for request in asked.arguments]
 

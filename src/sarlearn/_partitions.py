@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
-from sarlearn._blocks import BLOCK_ELEMENTS, RowBlocks, aligned
+from sarlearn._blocks import BLOCK_ELEMENTS, COMPILED_BLOCK_ELEMENTS, RowBlocks, aligned
 from sarlearn._dask import (
     DaskRows,
     Own,
@@ -27,6 +27,7 @@ from sarlearn._dask import (
     persist,
     whole_rows,
 )
+from sarlearn._kernels import compiled
 from sarlearn._validation import (
     check_propensity,
     encode_labels,
@@ -89,13 +90,13 @@ def read_rows(
     starts = np.cumsum([0, *(extent.n_rows for extent in extents)]).tolist()
     bundles = _bundles(extents)
     is_sparse = any(extent.is_sparse for extent in extents)
+    block_rows = None if is_sparse else _block_rows(n_columns)
     pieces = names("sarlearn-rows", len(bundles))
     for key, bundle in zip(pieces, bundles, strict=True):
-        about = Own([starts[k] for k in bundle]), Own(classes.tolist()), is_sparse
+        about = Own([starts[k] for k in bundle]), Own(classes.tolist()), block_rows
         graph[key] = (_piece, [checked[k] for k in bundle], *about)
     rows = [
-        flat(_cuts(starts[k], extents[k].n_rows, n_columns, is_sparse) for k in bundle)
-        for bundle in bundles
+        flat(_cuts(starts[k], extents[k].n_rows, block_rows) for k in bundle) for bundle in bundles
     ]
     shape, nnz = (starts[-1], n_columns), sum(extent.nnz for extent in extents)
     return DaskRows(graph, pieces, rows, shape, is_sparse=is_sparse, nnz=nnz, kept=kept), classes
@@ -202,6 +203,7 @@ def _check(X, n_columns: int, s, weight, e) -> _Partition:
             X,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
+            order="C",  # compiled passes want rows in one piece
             ensure_min_samples=0,
             input_name="X",
         )
@@ -286,12 +288,12 @@ def _agree(extents: list[_Extent], warn_few: bool) -> np.ndarray:
     return classes
 
 
-def _piece(parts: list[_Partition], starts: Own, classes: Own, is_sparse: bool) -> RowBlocks:
-    """Checked partitions as blocks that know their rows."""
+def _piece(parts: list[_Partition], starts: Own, classes: Own, block_rows: int | None) -> RowBlocks:
+    """Checked partitions as blocks that know their rows; sparse ones, None rows, stay whole."""
     blocks = []
     for part, first in zip(parts, starts.values, strict=True):
-        X = sparse.csr_array(part.X) if is_sparse else part.X
-        rows = RowBlocks(X, block_rows=_block_rows(X.shape[0], X.shape[1], is_sparse)).attach(
+        X = sparse.csr_array(part.X) if block_rows is None else part.X
+        rows = RowBlocks(X, block_rows=block_rows or X.shape[0]).attach(
             labelled=part.s == classes.values[1],
             weight=part.weight,
             e=part.e,
@@ -303,12 +305,13 @@ def _piece(parts: list[_Partition], starts: Own, classes: Own, is_sparse: bool) 
     return RowBlocks.of(blocks, rows)
 
 
-def _block_rows(n_rows: int, n_columns: int, is_sparse: bool) -> int:
-    return n_rows if is_sparse else max(512, BLOCK_ELEMENTS // max(n_columns, 1))
+def _block_rows(n_columns: int) -> int:
+    most = COMPILED_BLOCK_ELEMENTS if compiled() else BLOCK_ELEMENTS
+    return max(512, most // max(n_columns, 1))
 
 
-def _cuts(first: int, n_rows: int, n_columns: int, is_sparse: bool) -> list[slice]:
-    step = _block_rows(n_rows, n_columns, is_sparse)
+def _cuts(first: int, n_rows: int, block_rows: int | None) -> list[slice]:
+    step = block_rows or n_rows
     return [slice(first + k, first + min(k + step, n_rows)) for k in range(0, n_rows, step)]
 
 

@@ -1,0 +1,127 @@
+"""Tables of the Dask part, and from its measurements what larger clusters would take."""
+
+from pathlib import Path
+
+from benchmarks.store import load, number
+from benchmarks.tables import Table
+
+GOAL_OVERHEAD, GOAL_TINY = 1.3, 0.3
+# The calculation: a cluster of machines with this many cores each, partitions of this size, a
+# network of so many bytes a second with so much delay a message, and sums added by eight.
+FAR_ROWS, CORES, PARTITION_BYTES = 10**10, 16, 100e6
+NETWORK_BYTES, LATENCY, FAN_IN = 1e9, 1e-3, 8
+ROW_BYTES, ITERATIONS = 160, 60
+# "The scheduler adds about one millisecond of overhead per task" (Dask, Best Practices).
+SCHEDULER_TASK = 1e-3
+
+
+def dask_tables(folder: Path) -> list[Table]:
+    rows = load("dask", folder)
+    return [measured(rows), calculated(rows)] if rows else []
+
+
+def measured(rows: list[dict]) -> Table:
+    header = ["case", "rows", "GB", "workers", "wall s", "iterations", "s a pass"]
+    header += ["peak GB a worker", "against memory, two threads"]
+    body = []
+    memory = {row["rows"]: row for row in rows if row["case"] == "memory"}
+    for row in rows:
+        own, other = number(row, "wall"), number(memory.get(row["rows"]), "wall")
+        ratio = ""
+        if row["case"] == "rows" and own and other:
+            ratio = f"{own / other:.2f}"
+        body.append(
+            [
+                row["case"],
+                f"{int(row['rows']):,}",
+                _form(row, "data_gb", "{:.2g}"),
+                row["workers"],
+                _form(row, "wall", "{:.3g}"),
+                row.get("iterations", ""),
+                _form(row, "pass_seconds", "{:.3g}"),
+                _form(row, "peak_worker_gb", "{:.2g}"),
+                ratio,
+            ]
+        )
+    note = (
+        "LocalCluster, one thread a worker process, 20 columns, propensity from two of them. "
+        "`rows`: held on the workers beforehand; `memory`: the same rows in this process on two "
+        "threads; `tiny`: 40 partitions of 100 rows, which are worked on together; `larger`: "
+        "rows made anew in every pass, because they do not fit the workers' memory. Goals: at "
+        f"5,000,000 rows and two workers at most {GOAL_OVERHEAD} times the time in memory; `tiny` "
+        f"at most {GOAL_TINY} s an iteration."
+    )
+    return Table("Dask", header, body, note)
+
+
+def costs(rows: list[dict]) -> tuple[float, float, float] | None:
+    """Seconds of a core a row and pass, seconds a pass beside that, bytes of an answer.
+
+    From the largest fit with one worker, and from the tiny one, whose rows cost nothing.
+    """
+    single = [row for row in rows if row["case"] == "rows" and row["workers"] == "1"]
+    tiny = [row for row in rows if row["case"] == "tiny"]
+    if not single or not tiny or not all(number(row, "pass_seconds") for row in (*single, *tiny)):
+        return None
+    largest = max(single, key=lambda row: int(row["rows"]))
+    fixed = number(tiny[0], "pass_seconds")
+    a_row = (number(largest, "pass_seconds") - fixed) / int(largest["rows"])
+    return a_row, fixed, number(largest, "received_bytes")
+
+
+def calculated(rows: list[dict]) -> Table:
+    header = ["workers", "rows of a core", "computing s", "scheduling s", "adding s", "s a pass"]
+    header += [f"h for {ITERATIONS} passes", "GB a worker"]
+    found = costs(rows)
+    body = []
+    for workers in (10, 100, 1000) if found else ():
+        a_row, fixed, answer = found
+        tasks = FAR_ROWS * ROW_BYTES / PARTITION_BYTES
+        # Partitions are whole: the busiest core has one more than the mean, rounded up.
+        share = -(-tasks // (workers * CORES)) * PARTITION_BYTES / ROW_BYTES
+        computing = share * a_row
+        scheduling = tasks * (1 + 1 / (FAN_IN - 1)) * SCHEDULER_TASK
+        levels = _levels(tasks)
+        adding = levels * (LATENCY + FAN_IN * answer / NETWORK_BYTES)
+        a_pass = max(computing, scheduling) + adding + fixed
+        body.append(
+            [
+                f"{workers:,}",
+                f"{share:,.0f}",
+                f"{computing:.3g}",
+                f"{scheduling:.3g}",
+                f"{adding:.2g}",
+                f"{a_pass:.3g}",
+                f"{a_pass * ITERATIONS / 3600:.2g}",
+                f"{FAR_ROWS * ROW_BYTES / workers / 1e9:,.3g}",
+            ]
+        )
+    note = (
+        f"Not measured: calculated for {FAR_ROWS:,} rows x 20 columns (1.6 TB), workers of {CORES} "
+        f"cores, partitions of {PARTITION_BYTES / 1e6:.0f} MB, kept in memory where the last "
+        "column fits. Measured here: "
+        + (
+            f"{found[0] * 1e9:.0f} ns of a core a row and pass, {found[1] * 1e3:.0f} ms a pass "
+            f"beside that, answers of {found[2] / 1e3:.1f} kB. "
+            if found
+            else "nothing yet. "
+        )
+        + f"Assumed: a scheduler that hands out a task in {SCHEDULER_TASK * 1e3:.0f} ms, "
+        f"one after the other, while workers compute; a network of {NETWORK_BYTES / 1e9:.0f} GB/s "
+        f"and {LATENCY * 1e3:.0f} ms a message; cores as fast as the one here, all of them at "
+        "once; no failures. Beyond some hundred workers the scheduler is the limit: larger "
+        "partitions then help more than further workers."
+    )
+    return Table("Ten billion rows", header, body, note)
+
+
+def _levels(tasks: float) -> int:
+    levels = 0
+    while tasks > 1:
+        tasks, levels = -(-tasks // FAN_IN), levels + 1
+    return levels
+
+
+def _form(row: dict, name: str, form: str) -> str:
+    value = number(row, name)
+    return "" if value is None else form.format(value)
