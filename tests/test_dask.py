@@ -1,5 +1,6 @@
 """The same estimators on Dask, on a real cluster of processes."""
 
+import contextlib
 import gc
 import json
 import os
@@ -16,6 +17,7 @@ from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier, SCARClassifier
 from sarlearn.priors import BestBinEstimator, ElkanNoto, SAREMPrior
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -29,16 +31,40 @@ continuous, discrete = make_pu(N, 6), make_pu(N, 6, discrete=True)
 weight = np.random.default_rng(1).integers(0, 4, N).astype(float)
 
 
-@pytest.fixture(scope="module")
-def client():
-    """Two worker processes, as on two machines."""
+@contextlib.contextmanager
+def a_cluster(folder, n_workers: int):
+    """Worker processes, as on as many machines; with a folder of their own for their locks."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            local_directory=str(folder),
+            silence_logs=50,
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield cluster, client
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with a_cluster(tmp_path_factory.mktemp("dask"), 2) as (_, client):
         yield client
+
+
+@pytest.fixture
+def here():
+    """No cluster: Dask's own scheduler in this thread, although a client may be about."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(params=["cluster", "here"])
+def place(request):
+    """Where tasks run."""
+    return request.getfixturevalue("client" if request.param == "cluster" else "here")
 
 
 def sar_em(columns=(), **settings):
@@ -126,7 +152,7 @@ def test_frames_with_weights(client, n_parts):
     assert list(found.feature_names_in_) == list("abcdef")
 
 
-def test_streaming_where_memory_is_short(client, monkeypatch):
+def test_streaming_where_memory_is_short(place, monkeypatch):
     """Blocks that are made anew every pass compute their targets again, to the same answer."""
     monkeypatch.setattr(_partitions, "SHARE", 0.0)
     model = sar_em(continuous.columns)
@@ -136,17 +162,18 @@ def test_streaming_where_memory_is_short(client, monkeypatch):
 def test_without_a_cluster():
     """Dask's own threads serve where there is no client."""
     model = sar_em(continuous.columns)
-    agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
+    with dask.config.set(scheduler="threads"):
+        agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
 
 
-def test_large_data_start_and_are_watched_on_the_same_rows(client, monkeypatch):
+def test_large_data_start_and_are_watched_on_the_same_rows(here, monkeypatch):
     monkeypatch.setattr(_logistic, "SUBSAMPLE_ROWS", 300)
     monkeypatch.setattr(_stopping, "SAMPLE_ROWS", 200)
     model = sar_em(continuous.columns)
     agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
 
 
-def test_wide_rows(monkeypatch):
+def test_wide_rows(here, monkeypatch):
     from sarlearn import _em
 
     monkeypatch.setattr(_em, "DENSE_COLUMNS", 3)
@@ -157,13 +184,13 @@ def test_wide_rows(monkeypatch):
     agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
 
 
-def test_many_bundles_and_a_tree_of_sums(client, monkeypatch):
+def test_many_bundles_and_a_tree_of_sums(here, monkeypatch):
     monkeypatch.setattr(_partitions, "BUNDLE_BYTES", 0)
     model = sar_em(discrete.columns)
     agree(model.fit(cut(discrete.X, 12), discrete.s), clone_fit(model, discrete))
 
 
-def test_several_columns_chunks_and_integers(client):
+def test_several_columns_chunks_and_integers(here):
     X = da.from_array(continuous.X, chunks=(500, 2))
     agree(
         sar_em(continuous.columns).fit(X, continuous.s),
@@ -172,7 +199,7 @@ def test_several_columns_chunks_and_integers(client):
 
 
 @pytest.mark.parametrize("method", ["em", "weighting"])
-def test_known_propensity(client, method):
+def test_known_propensity(place, method):
     model = KnownPropensityClassifier(method, tol=1e-3 if method == "em" else None)
     expected = clone_fit(model, continuous, propensity=continuous.e, sample_weight=weight)
     X, s, e = (cut(values, 7) for values in (continuous.X, continuous.s, continuous.e))
@@ -205,7 +232,7 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-12)  # sums of a row may be cut elsewhere
 
 
-def test_predictions_are_lazy_and_keep_their_place(client):
+def test_predictions_are_lazy_and_keep_their_place(place):
     model = SAREMClassifier([0, 1]).fit(continuous.X, continuous.s)
     X, s = cut(continuous.X, 7), cut(continuous.s, 7)
     for name in ("predict", "predict_proba", "decision_function", "predict_propensity"):
@@ -218,7 +245,7 @@ def test_predictions_are_lazy_and_keep_their_place(client):
     assert model.predict_proba(unknown(X)).compute().shape == (N, 2)
 
 
-def test_predictions_of_frames_keep_index_and_partitions(client):
+def test_predictions_of_frames_keep_index_and_partitions(place):
     table = pd.DataFrame(continuous.X, columns=list("abcdef"), index=np.arange(N) * 2 + 7)
     model = SAREMClassifier(["a"]).fit(table, continuous.s)
     parts = dd.from_pandas(table, npartitions=5)
@@ -237,7 +264,7 @@ def test_predictions_of_frames_keep_index_and_partitions(client):
     close(after, model.predict_posterior(table, table["a"] > 2.0))
 
 
-def test_empty_partitions_are_predicted(client):
+def test_empty_partitions_are_predicted(here):
     model = SAREMClassifier([0]).fit(continuous.X, continuous.s)
     parts = frame(continuous.X, 4)
     model_of_names = SAREMClassifier(["a"]).fit(parts.compute(), continuous.s)
@@ -271,14 +298,11 @@ class AtIteration:
         return False
 
 
-def test_a_killed_worker_changes_nothing():
+def test_a_killed_worker_changes_nothing(tmp_path):
     model = sar_em(continuous.columns)
     expected = clone_fit(model, continuous)
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
+        a_cluster(tmp_path, 2) as (_, client),
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(_partitions, "BUNDLE_BYTES", 0)
@@ -290,15 +314,10 @@ def test_a_killed_worker_changes_nothing():
     agree(model, expected)
 
 
-def test_all_workers_gone_is_told(monkeypatch):
+def test_all_workers_gone_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
     monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
+    with a_cluster(tmp_path, 1) as (cluster, _):
         model = sar_em(continuous.columns).set_callbacks(AtIteration(lambda: cluster.scale(0)))
         with pytest.raises(RuntimeError, match="no worker"):
             model.fit(cut(continuous.X, 7), continuous.s)
@@ -323,13 +342,8 @@ def test_an_interrupt_leaves_nothing_behind(client):
     sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
 
 
-def test_a_closed_cluster_is_told():
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
+def test_a_closed_cluster_is_told(tmp_path):
+    with a_cluster(tmp_path, 1) as (cluster, _):
         model = sar_em(continuous.columns).set_callbacks(AtIteration(cluster.close))
         with pytest.raises(RuntimeError, match="cluster was closed"):
             model.fit(cut(continuous.X, 7), continuous.s)
@@ -360,13 +374,13 @@ def spoil(values, row: int, value):
         ),
     ],
 )
-def test_bad_values_name_their_partition(client, X, s, fit, message):
+def test_bad_values_name_their_partition(place, X, s, fit, message):
     X = da.from_array(X, chunks=(300, 6))
     with pytest.raises(ValueError, match=message):
         SAREMClassifier([0]).fit(X, s, **fit)
 
 
-def test_bad_shapes_name_their_partition(client):
+def test_bad_shapes_name_their_partition(place):
     X = da.from_array(continuous.X, chunks=(300, 6))
     s = continuous.s
     with pytest.raises(ValueError, match="s has 6 partitions and X has 10: partition 6"):
@@ -385,7 +399,7 @@ def test_bad_shapes_name_their_partition(client):
         SAREMClassifier().fit(table, da.from_array(s, chunks=1000))
 
 
-def test_bad_propensities_name_their_partition(client):
+def test_bad_propensities_name_their_partition(place):
     X = da.from_array(continuous.X, chunks=(300, 6))
     model = KnownPropensityClassifier()
     with pytest.raises(ValueError, match="Partition 2: propensity must lie"):
@@ -395,14 +409,14 @@ def test_bad_propensities_name_their_partition(client):
         model.fit(X, continuous.s, propensity=spoil(continuous.e, labelled, 0.0))
 
 
-def test_few_labels_are_warned_of(client):
+def test_few_labels_are_warned_of(here):
     s = np.zeros(N)
     s[:5] = 1
     with pytest.warns(UserWarning, match="Only 5 labelled rows"):
         sar_em(max_iter=5, window=2, tol=10.0).fit(cut(continuous.X, 7), s)
 
 
-def test_what_needs_memory_says_so(client):
+def test_what_needs_memory_says_so(here):
     from sklearn.linear_model import LogisticRegression
 
     from sarlearn import CrossFitSARClassifier, MultiSCARClassifier
@@ -425,7 +439,7 @@ def test_what_needs_memory_says_so(client):
 
 @pytest.mark.parametrize("make", [lambda X: X, sparse_chunks], ids=["dense", "sparse"])
 @pytest.mark.parametrize("scaling", ["minmax", "standard", "none"])
-def test_sar_em_prior(client, scaling, make):
+def test_sar_em_prior(here, scaling, make):
     X = continuous.X * (np.abs(continuous.X) > 0.5) if make is sparse_chunks else continuous.X
     prior = SAREMPrior([0], scaling=scaling, stop="fixed_point")
     whole = prior.fit(sparse.csr_array(X) if make is sparse_chunks else X, continuous.s)
@@ -434,7 +448,7 @@ def test_sar_em_prior(client, scaling, make):
     assert found.class_prior_ == pytest.approx(expected, abs=1e-7)
 
 
-def test_best_bin(client):
+def test_best_bin(here):
     rng = np.random.default_rng(0)
     y = rng.random(20_000) < 0.4
     X = rng.standard_normal((20_000, 3)) + 2.0 * y[:, None]
@@ -449,7 +463,7 @@ def test_best_bin(client):
         BestBinEstimator().fit(da.ones((N, 2), chunks=(300, 2)), continuous.s)
 
 
-def test_scar(client):
+def test_scar(here):
     data = make_pu(6000, 4, n_propensity=0, seed=3, scale=3)
     found = SCARClassifier(SAREMPrior(), C=10).fit(cut(data.X, 5), data.s)
     whole = SCARClassifier(SAREMPrior(), C=10).fit(data.X, data.s)
@@ -478,7 +492,7 @@ def people():
 
 
 @pytest.mark.parametrize("max_categories", [3, 8, 100])
-def test_an_encoder_learns_the_same_from_partitions(people, max_categories):
+def test_an_encoder_learns_the_same_from_partitions(here, people, max_categories):
     from sarlearn.tables import TableEncoder
 
     table, _ = people
@@ -508,7 +522,7 @@ def test_medians_of_large_partitions_are_near(monkeypatch):
     assert found.squares / 20_000 == pytest.approx(values.var())
 
 
-def test_kinds_are_told_from_all_partitions():
+def test_kinds_are_told_from_all_partitions(here):
     from sarlearn.tables import TableEncoder
 
     mixed = pd.DataFrame({"a": [None] * 4 + [1, 2, 3, 4] + ["x", "y", 1, None]}, dtype=object)
@@ -525,7 +539,7 @@ def test_kinds_are_told_from_all_partitions():
         TableEncoder().fit(dd.from_pandas(names, npartitions=3))
 
 
-def test_a_table_model_goes_both_ways_and_is_saved(client, people, tmp_path):
+def test_a_table_model_goes_both_ways_and_is_saved(place, people, tmp_path):
     from sarlearn.saving import load_file, save
     from sarlearn.tables import make_table_classifier
 
@@ -603,8 +617,9 @@ def test_the_command_line_refuses(client, folder, table, options, error, message
         app(arguments, standalone_mode=False)
 
 
-def test_the_command_line_with_its_own_cluster(folder):
+def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
     """As a person types it: a local cluster, and the dashboard's address on stderr."""
+    monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))
     done = process(*fit_command(folder, "part*.parquet", "--dask"))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["data"]["rows"] == N
