@@ -131,11 +131,13 @@ def test_compiled_products_are_numpys(both, n_rows, n_columns, kind):
             _kernels.logits(X, theta),
             *_kernels.gradients(X, u, v),
             _kernels.hessian(X, np.abs(h)),
+            _kernels.hessian_product(X, np.abs(h), theta),
         )
 
     dense = (X.toarray() if "csr" in kind else X).astype(float)
     ones = np.column_stack([dense, np.ones(n_rows)])
-    exact = ones @ theta, ones.T @ u, ones.T @ v, ones.T @ (ones * np.abs(h)[:, None])
+    bent = ones.T @ (ones * np.abs(h)[:, None])
+    exact = ones @ theta, ones.T @ u, ones.T @ v, bent, bent @ theta
     fast, slow = both(run)
     for one, other, wanted in zip(fast, slow, exact, strict=True):
         # The NumPy way is handed float64 rows by the blocks; of float32 it makes float32.

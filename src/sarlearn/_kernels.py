@@ -92,6 +92,15 @@ def hessian(X, h: np.ndarray) -> np.ndarray:
     return out
 
 
+def hessian_product(X, h: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """``[X 1]' diag(h) [X 1] v``."""
+    if sparse.issparse(X) and (fast := _compiled_for(X)) is not None:
+        out = np.empty(X.shape[1] + 1)
+        fast.csr_hessian_product(*_parts(X), h, v, out)
+        return out
+    return with_intercept(X, h * logits(X, v))
+
+
 def gram(X, h: np.ndarray) -> np.ndarray:
     """``X' diag(h) X``.
 

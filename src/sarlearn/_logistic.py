@@ -21,7 +21,14 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.sparse.linalg import LinearOperator, cg
 
 from sarlearn._blocks import Block, RowBlocks
-from sarlearn._kernels import gram_diagonal, hessian, logistic_terms, logits, with_intercept
+from sarlearn._kernels import (
+    gram_diagonal,
+    hessian,
+    hessian_product,
+    logistic_terms,
+    logits,
+    with_intercept,
+)
 
 # With more columns than this a Cholesky factor costs more than the products CG needs.
 DENSE_COLUMNS = 3000
@@ -171,8 +178,7 @@ def _diagonal(block: Block, curvature) -> np.ndarray:
 
 
 def _product(block: Block, curvature, v: np.ndarray) -> np.ndarray:
-    X = block.X
-    return with_intercept(X, curvature(block) * logits(X, v))
+    return hessian_product(block.X_for_kernels, curvature(block), v)
 
 
 class RowCurvature:
