@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 CACHED_ELEMENTS = 2**18  # of a matrix: 2 MB of float64
+COMPILED_HESSIAN_COLUMNS = 64  # with more, BLAS is faster
 MIN_LOGIT = -700.0  # exp(700) is still finite
 NOTHING = np.empty(0)
 NO_CODES = np.empty(0, dtype=np.intp)
@@ -83,8 +84,9 @@ def hessian(X, h: np.ndarray) -> np.ndarray:
     """``[X 1]' diag(h) [X 1]``, for row curvatures ``h >= 0``."""
     p = X.shape[1]
     out = np.empty((p + 1, p + 1))
-    if sparse.issparse(X) and (fast := _compiled_for(X)) is not None:
-        fast.csr_hessian(*_parts(X), h, out)
+    fast = _compiled_for(X) if sparse.issparse(X) or p <= COMPILED_HESSIAN_COLUMNS else None
+    if fast is not None:
+        (fast.csr_hessian if sparse.issparse(X) else fast.hessian)(*_parts(X), h, out)
         return out
     out[:p, :p] = gram(X, h)
     out[p, :p] = out[:p, p] = X.T @ h
@@ -265,10 +267,10 @@ def logistic_terms(eta, target, weight, with_curvature: bool):
 
 def sigmoids(zeta):
     """``1 / (1 + exp(-zeta))`` and its complement, both with full relative precision."""
-    fast = compiled() if zeta.ndim == 1 else None
+    fast = compiled()
     if fast is not None:
-        e, not_e = np.empty(len(zeta)), np.empty(len(zeta))
-        fast.sigmoids(zeta, e, not_e)
+        e, not_e = np.empty(zeta.shape), np.empty(zeta.shape)
+        fast.sigmoids(np.ravel(zeta), np.ravel(e), np.ravel(not_e))
         return e, not_e
     odds = np.clip(zeta, MIN_LOGIT, -MIN_LOGIT)
     np.negative(odds, out=odds)

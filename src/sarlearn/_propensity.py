@@ -9,11 +9,12 @@ of each row.
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg.lapack import dpotrs
 from scipy.special import expit, logit
 
 from sarlearn._blocks import Block, RowBlocks
 from sarlearn._kernels import gradients, hessian, logits, sigmoids
-from sarlearn._logistic import Curvature, ridge_of, weight_of
+from sarlearn._logistic import Curvature, cholesky, ridge_of, weight_of
 
 # More distinct rows than this, and grouping saves nothing.
 MAX_GROUPS = 4096
@@ -137,8 +138,8 @@ class GroupedPropensity:
         """Newton's method on one row a group; near the solution one step does."""
         theta = self.theta
         for _ in range(50):
-            gradient, curvature = self._local(theta, positives)
-            step = -curvature.solve(gradient)
+            gradient, H = self._local(theta, positives)
+            step = -dpotrs(cholesky(H, self._ridge), gradient, lower=1)[0]
             change = float(np.abs(self._design @ step).max())
             if change > 1.0:  # far off, Newton's step may overshoot
                 step *= self._damping(theta, step, positives, float(gradient @ step))
@@ -150,12 +151,12 @@ class GroupedPropensity:
         return theta
 
     def _local(self, theta, positives):
-        """Gradient and curvature of the M-step's objective, one row a group."""
+        """Gradient and Hessian, without the penalty, of the M-step's objective: one row a group."""
         e = expit(self._design @ theta)
         expected = positives * e
         gradient = (expected - self.labelled_weight) @ self._design + self._ridge * theta
         H = (self._design.T * (expected * (1.0 - e))) @ self._design
-        return gradient, Curvature(H, self._ridge)
+        return gradient, H
 
     def _damping(self, theta, step, positives, slope: float) -> float:
         """The largest of 1, 1/2, 1/4, ... that decreases the objective."""
