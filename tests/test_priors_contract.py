@@ -42,6 +42,7 @@ ESTIMATORS = [
 
 
 @pytest.mark.filterwarnings("ignore:Only .* labelled rows", "ignore:.*at the boundary of its range")
+@pytest.mark.filterwarnings("ignore:KernelMean.*look like samples of one distribution")
 @pytest.mark.filterwarnings("ignore:The (class prior|label frequency) was estimated")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(

@@ -7,8 +7,18 @@ from scipy.optimize import minimize
 from scipy.stats import gaussian_kde
 
 from sarlearn.priors import _alphamax
-from sarlearn.priors._kernels import scale_columns, squared_distances, stratified_subsample
-from sarlearn.priors._simplex_qp import pivoted_cholesky, project_to_hull
+from sarlearn.priors._kernels import (
+    balanced_subsample,
+    scale_columns,
+    squared_distances,
+    stratified_subsample,
+)
+from sarlearn.priors._simplex_qp import (
+    FactoredGram,
+    WholeGram,
+    pivoted_cholesky,
+    project_to_hull,
+)
 from sarlearn.priors.dedpul import (
     _density,
     _mean_negative,
@@ -56,11 +66,13 @@ def test_pivoted_cholesky_is_exact_at_full_rank_and_near_below():
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("stretch", [1.05, 1.5, 4.0])
-def test_projection_to_the_hull_is_that_of_a_general_solver(seed, stretch):
+@pytest.mark.parametrize("form", ["factored", "whole"])
+def test_projection_to_the_hull_is_that_of_a_general_solver(seed, stretch, form):
     K = gaussian_kernel(30, seed)
     Z = pivoted_cholesky(lambda i: K[i], 30, 30, tol=1e-12)
+    gram = WholeGram(K) if form == "whole" else FactoredGram(Z)
     u = np.where(np.arange(30) < 10, (1 - stretch) / 10, stretch / 20)
-    found = project_to_hull(Z, u, lambda p: p.gap < 1e-12)
+    found = project_to_hull(gram, u, lambda p: p.gap < 1e-12)
     general = minimize(
         lambda w: (u - w) @ K @ (u - w) / 2,
         np.full(30, 1 / 30),
@@ -82,7 +94,7 @@ def test_slopes_of_the_distance_are_its_differences_and_decided_rightly():
     s = np.arange(120) < 40
     y = s | (rng.random(120) < 0.4)
     X = rng.standard_normal((120, 2)) + 3 * y[:, None]
-    embedding = _Embedding(X, s, 120)
+    embedding = _Embedding(X, s)
 
     def tight(lambda_):
         return embedding._project(lambda_, lambda p: p.gap < 1e-13)
@@ -94,6 +106,55 @@ def test_slopes_of_the_distance_are_its_differences_and_decided_rightly():
         assert slope == pytest.approx((around[1] - around[0]) / (2 * step), rel=1e-3)
         for side in (-1e-3, 1e-3):
             assert embedding.slope_exceeds(lambda_, slope + side) == (side < 0)
+
+
+def binary_words(seed, n_rows=400, n_words=100):
+    """Rows of many weak binary columns: a kernel of nearly full rank. Half are positive."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n_rows) < 0.5
+    rates = rng.beta(1, 9, size=(2, n_words))
+    X = (rng.random((n_rows, n_words)) < rates[y.astype(int)]).astype(float)
+    return X, y & (rng.random(n_rows) < 0.5), y
+
+
+def test_a_kernel_without_a_short_factor_is_used_whole():
+    """Cut short, a factor moves the distances, and with them the estimate."""
+    X, s, _ = binary_words(0)
+    exact = _Embedding(X, s)
+    assert isinstance(exact.gram, WholeGram)
+    ends = {}
+    for name, embedding in {
+        "exact": exact,
+        "all columns": _Embedding(X, s, max_rank=len(s)),
+        "cut short": _Embedding(X, s, max_rank=100),
+    }.items():
+        p = embedding._project(1.5, lambda p: p.gap < 1e-13)
+        ends[name] = np.sqrt(p.squared_distance)
+    assert ends["all columns"] == pytest.approx(ends["exact"], rel=1e-6)
+    assert ends["cut short"] < 0.9 * ends["exact"]
+
+
+def test_smooth_kernels_are_factored():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2)) + 3 * (np.arange(400) < 200)[:, None]
+    gram = _Embedding(X, np.arange(400) < 100).gram
+    assert isinstance(gram, FactoredGram)
+    assert gram.Z.shape[1] < 100
+
+
+def test_subsamples_with_a_third_labelled_are_nearer_the_truth():
+    """A tenth of the rows labelled: 300 rows in proportion would hold 30 labelled ones."""
+    errors = {"balanced": [], "proportional": []}
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        y = np.arange(6000) < 2000
+        s = np.arange(6000) < 600
+        X = rng.standard_normal((6000, 4)) + 1.5 * y[:, None]
+        proportional = stratified_subsample(s, 300, np.random.RandomState(seed))
+        for name, rows in (("balanced", slice(None)), ("proportional", proportional)):
+            found = KernelMean("KM2", max_rows=300, random_state=seed).fit(X[rows], s[rows])
+            errors[name].append(abs(found.unlabeled_prior_ - y[~s].mean()))
+    assert np.mean(errors["balanced"]) < 0.6 * np.mean(errors["proportional"])
 
 
 def test_chance_distance_is_exceeded_as_often_as_it_says():
@@ -267,6 +328,19 @@ def test_sparse_rows_have_the_distances_of_dense_ones(scaling):
     np.testing.assert_allclose(
         squared_distances(dense, dense), squared_distances(thin, thin), atol=1e-8 * X.max() ** 2
     )
+
+
+@pytest.mark.parametrize(
+    ("n_labelled", "taken"),
+    [(100, 100), (250, 200), (400, 240), (850, 450)],
+    ids=["few", "less", "many", "most"],
+)
+def test_balanced_subsample_is_a_third_labelled_where_there_are_rows(n_labelled, taken):
+    s = np.arange(1000) < n_labelled
+    rows = balanced_subsample(s, 600, np.random.RandomState(0))
+    assert len(np.unique(rows)) == 600
+    assert s[rows].sum() == taken
+    np.testing.assert_array_equal(balanced_subsample(s, 1000, None), np.arange(1000))
 
 
 def test_subsample_keeps_the_labelled_share():

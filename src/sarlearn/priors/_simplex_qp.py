@@ -1,6 +1,8 @@
-"""Distance of a point to the convex hull of rows, by interior point on a low-rank factor."""
+"""Distance of a point to the convex hull of rows in a kernel's space, by interior point."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -24,6 +26,64 @@ def pivoted_cholesky(kernel_column, n_rows: int, max_rank: int, tol: float) -> n
     return np.ascontiguousarray(Z.T)
 
 
+class Gram(Protocol):
+    """A kernel matrix K: its products, and solutions of ``(K + diag(d)) x = b``."""
+
+    def __len__(self) -> int: ...
+
+    def times(self, v: np.ndarray) -> np.ndarray:
+        """``K v``."""
+
+    def solver(self, d: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """The function from b to x, for one diagonal."""
+
+
+class FactoredGram:
+    """``K = Z Z'`` with few columns: a system costs O(n r^2), by Woodbury's identity."""
+
+    def __init__(self, Z: np.ndarray):
+        self.Z = Z
+
+    def __len__(self) -> int:
+        return len(self.Z)
+
+    def times(self, v):
+        return self.Z @ (v @ self.Z)
+
+    def solver(self, d):
+        scaled = self.Z * (1.0 / np.sqrt(d))[:, None]
+        capacitance = scaled.T @ scaled
+        capacitance[np.diag_indices_from(capacitance)] += 1.0
+        factor = cho_factor(capacitance, lower=True, overwrite_a=True, check_finite=False)
+
+        def solve(b):
+            divided = b / d
+            return divided - (self.Z @ cho_solve(factor, divided @ self.Z, check_finite=False)) / d
+
+        return solve
+
+
+class WholeGram:
+    """K itself: a system costs O(n^3 / 3)."""
+
+    def __init__(self, K: np.ndarray):
+        self.K = K
+        self.buffer = np.empty_like(K)
+
+    def __len__(self) -> int:
+        return len(self.K)
+
+    def times(self, v):
+        return self.K @ v
+
+    def solver(self, d):
+        np.copyto(self.buffer, self.K)
+        self.buffer[np.diag_indices_from(self.buffer)] += d
+        # K is symmetric: its transpose is in the order LAPACK overwrites in place.
+        factor = cho_factor(self.buffer.T, lower=True, overwrite_a=True, check_finite=False)
+        return lambda b: cho_solve(factor, b, check_finite=False)
+
+
 @dataclass
 class Projection:
     """Nearest point of the hull: its weights, the squared distance, and the error bound on it."""
@@ -35,27 +95,27 @@ class Projection:
     n_iter: int
 
 
-def project_to_hull(Z: np.ndarray, u: np.ndarray, stop, max_iter: int = 60) -> Projection:
-    """``min |Z'(u - w)|^2 / 2`` over the simplex ``w >= 0, sum w = 1``.
+def project_to_hull(gram: Gram, u: np.ndarray, stop, max_iter: int = 60) -> Projection:
+    """``min (u - w)' K (u - w) / 2`` over the simplex ``w >= 0, sum w = 1``.
 
-    Mehrotra's predictor-corrector method, each step in O(n r^2) for Z of shape (n, r).
-    `stop(projection)` says whether the point is good enough; its `gap` is Frank and Wolfe's,
-    ``w'g - min g``, which bounds the error of the objective at any w of the simplex.
+    Mehrotra's predictor-corrector method; each step factors one matrix. `stop(projection)` says
+    whether the point is good enough; its `gap` is Frank and Wolfe's, ``w'g - min g``, which bounds
+    the error of the objective at any w of the simplex.
     """
-    n_rows = len(Z)
-    target = u @ Z
+    n_rows = len(gram)
     w = np.full(n_rows, 1.0 / n_rows)
     slack = np.full(n_rows, 1.0 / n_rows)
     multiplier = 0.0
     for iteration in range(max_iter):
-        difference = target - w @ Z
-        gradient = -(Z @ difference)
+        difference = u - w
+        gradient = -gram.times(difference)
         gap = float(w @ gradient - gradient.min())
-        found = Projection(w, difference, float(difference @ difference), gap, iteration)
+        squared = max(float(-difference @ gradient), 0.0)
+        found = Projection(w, difference, squared, gap, iteration)
         complementarity = float(w @ slack) / n_rows
         if stop(found) or complementarity * n_rows < 1e-13:
             break
-        newton = _Newton(Z, w, slack, gradient - multiplier - slack)
+        newton = _Newton(gram, w, slack, gradient - multiplier - slack)
         step, slack_step, _ = newton.direction(w * slack)
         reach, slack_reach = _to_boundary(w, step), _to_boundary(slack, slack_step)
         predicted = float((w + reach * step) @ (slack + slack_reach * slack_step)) / n_rows
@@ -72,25 +132,16 @@ def project_to_hull(Z: np.ndarray, u: np.ndarray, stop, max_iter: int = 60) -> P
 
 
 class _Newton:
-    """The Newton system ``(Z Z' + D) x = b``, ``D = diag(slack/w)``, by Woodbury's identity."""
+    """The Newton system ``(K + D) x = b``, ``D = diag(slack/w)``, under ``sum w = 1``."""
 
-    def __init__(self, Z, w, slack, dual_residual):
-        self.Z, self.w, self.slack, self.dual_residual = Z, w, slack, dual_residual
-        self.D = np.clip(slack / w, 1e-9, 1e14)
-        scaled = Z * (1.0 / np.sqrt(self.D))[:, None]
-        capacitance = scaled.T @ scaled
-        capacitance[np.diag_indices_from(capacitance)] += 1.0
-        self.factor = cho_factor(capacitance, lower=True, overwrite_a=True, check_finite=False)
-        self.ones = self._solve(np.ones(len(w)))
-
-    def _solve(self, b):
-        divided = b / self.D
-        inner = cho_solve(self.factor, divided @ self.Z, check_finite=False)
-        return divided - (self.Z @ inner) / self.D
+    def __init__(self, gram: Gram, w, slack, dual_residual):
+        self.w, self.slack, self.dual_residual = w, slack, dual_residual
+        self.solve = gram.solver(np.clip(slack / w, 1e-9, 1e14))
+        self.ones = self.solve(np.ones(len(w)))
 
     def direction(self, centering):
         """Steps of w, of the slack and of the multiplier of ``sum w = 1``."""
-        base = self._solve(-self.dual_residual - centering / self.w)
+        base = self.solve(-self.dual_residual - centering / self.w)
         multiplier_step = (1.0 - self.w.sum() - base.sum()) / self.ones.sum()
         step = base + multiplier_step * self.ones
         return step, -(centering + self.slack * step) / self.w, multiplier_step

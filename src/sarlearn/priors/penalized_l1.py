@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from .._compat import Interval, StrOptions
 from ._base import Estimate, PriorCurve, PriorEstimator
-from ._kernels import distance_blocks, median_distance, scale_columns, squared_distances
+from ._kernels import distance_blocks, gaussian, median_distance, scale_columns, squared_distances
 from ._scores import CV_CONSTRAINT, fold_numbers
 
 WIDTH_FACTORS = np.logspace(-2, 1, 10)
@@ -190,11 +190,11 @@ def _fold_sums(X, labelled, folds, centers, positives, widths) -> tuple[np.ndarr
     own[positives] = 1.0
     for group, _, distances in distance_blocks(X, X[centers], groups):
         for w, width in enumerate(widths):
-            sums[w, group, :-1] += np.exp(distances / (-2.0 * width**2)).sum(axis=0)
+            sums[w, group, :-1] += gaussian(distances, width).sum(axis=0)
     for group, rows, distances in distance_blocks(X, X[positives], groups):
         others = np.maximum(len(positives) - own[rows], 1.0)
         for w, width in enumerate(widths):
-            total = np.exp(distances / (-2.0 * width**2)).sum(axis=1) - own[rows]
+            total = gaussian(distances, width).sum(axis=1) - own[rows]
             sums[w, group, -1] += np.sum(np.maximum(total, 0.0) / others)
     return sums[:, :n_folds], sums[:, n_folds:]
 
