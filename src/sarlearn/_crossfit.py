@@ -17,7 +17,7 @@ from sarlearn._blocks import RowBlocks
 from sarlearn._compat import HasMethods, Interval
 from sarlearn._estimator_em import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._known_fit import KnownPropensityFit
-from sarlearn._label_model import LabelFit, LabelModel, Profile
+from sarlearn._label_model import RIDGE, LabelFit, LabelModel, Profile
 from sarlearn._stopping import EMResult
 from sarlearn.classifiers._sarem import SAREMClassifier
 
@@ -51,7 +51,8 @@ class CrossFit:
     """What all steps but the last found.
 
     ``e`` is the debiased propensity of every row; ``start`` SAR-EM's parameters of ``f``; ``C``
-    the one of the best held-out likelihood, NaN with a ``classifier``.
+    the one of the best held-out likelihood, NaN with a ``classifier``. Where ``kept``, ``e`` is
+    SAR-EM's as it was: no column is left that could tell class from labelling.
     """
 
     e: np.ndarray
@@ -62,6 +63,7 @@ class CrossFit:
     em: EMResult
     C: float
     held_out: np.ndarray
+    kept: bool
 
     @property
     def wide(self) -> bool:
@@ -84,6 +86,9 @@ def cross_fit(
 ) -> CrossFit:
     """SAR-EM, then by turns held-out scores with the propensity fixed, and the label model.
 
+    Where :func:`nothing_left`, SAR-EM's propensity stays: the label model would then be free to
+    exchange the two factors, and did (class probabilities with an AUC of 0.07).
+
     ``report`` is called after each of at most :func:`n_steps` steps.
     """
     sar_em = SAREMClassifier(decay=decay, C=START_C, propensity_C=propensity_C, max_iter=max_iter)
@@ -91,7 +96,7 @@ def cross_fit(
     em, result = sar_em._fit_logistic(X, labelled, weight, columns)
     e = sar_em._propensity(X)
     report()
-    C, held_out = np.nan, np.empty(0)
+    C, held_out, kept = np.nan, np.empty(0), nothing_left(X, columns)
     Xe = X[:, columns]
     Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=float)
     for _ in range(ROUNDS):
@@ -102,10 +107,59 @@ def cross_fit(
             C, scores = float(Cs[best]), logits[:, best]
         else:
             scores = held_out_estimator_logits(X, labelled, weight, e, folds, classifier, report)
+        if kept:
+            break
         model = LabelModel(scores, Xe, labelled, weight)
         labels = model.fit()
         e = expit(RowBlocks(Xe).matvec(labels.propensity_coef) + labels.propensity_intercept)
-    return CrossFit(e, scores, labels, model.profile(labels), em.theta, result, C, held_out)
+    if kept:
+        labels = calibrate(scores, labelled, weight, e, sar_em)
+        profile = _open(labels, float(np.average(labelled, weights=weight)))
+    else:
+        profile = model.profile(labels)
+    return CrossFit(e, scores, labels, profile, em.theta, result, C, held_out, kept)
+
+
+def nothing_left(X, columns: np.ndarray) -> bool:
+    """Whether all columns that vary are propensity attributes.
+
+    Then ``P(s=1|x) = f(x) e(x)`` holds for every ``f`` above ``P(s=1|x)``, with the matching ``e``:
+    labels cannot tell the two apart, however many.
+    """
+    if not len(columns):
+        return False
+    for column in np.setdiff1d(np.arange(X.shape[1]), columns):
+        values = X[:, [column]]
+        values = values.toarray() if sparse.issparse(values) else values
+        if (values != values[0]).any():
+            return False
+    return True
+
+
+def calibrate(scores, labelled, weight, e, sar_em: SAREMClassifier) -> LabelFit:
+    """The label model with SAR-EM's propensity: only slope and intercept of the scores are free."""
+    spread = max(float(np.std(scores)), 1e-12)
+    problem = KnownPropensityFit(RowBlocks(scores[:, None] / spread), labelled, weight, e)
+    a, b = problem.solve(1.0 / RIDGE, np.array([spread, 0.0]), tol=1e-9).theta
+    if a < 0:  # scores that point the wrong way say nothing
+        nothing = KnownPropensityFit(RowBlocks(np.zeros((len(e), 1))), labelled, weight, e)
+        a, b = nothing.solve(1.0 / RIDGE, np.zeros(2), tol=1e-9).theta
+    g = a / spread * scores + b
+    return LabelFit(
+        slope=float(a / spread),
+        intercept=float(b),
+        propensity_coef=sar_em.propensity_coef_[0],
+        propensity_intercept=float(sar_em.propensity_intercept_[0]),
+        class_prior=float(np.average(expit(g), weights=weight)),
+        log_likelihood=_log_likelihood(g, e, labelled, weight),
+        theta=np.array([a, b]),
+    )
+
+
+def _open(labels: LabelFit, label_share: float) -> Profile:
+    """Every class prior from the share of labels to 1 explains the labels alike."""
+    priors = np.unique([label_share, labels.class_prior, 1.0])
+    return Profile(label_share, 1.0, priors, np.full(len(priors), labels.log_likelihood))
 
 
 def n_steps(folds, classifier) -> int:
@@ -245,8 +299,17 @@ def check_Cs(Cs) -> list[float]:
 
 
 def warn_wide(found: CrossFit, stacklevel: int = 6) -> None:
-    if found.wide:
-        low, high = found.profile.low, found.profile.high
+    low, high = found.profile.low, found.profile.high
+    if found.kept:
+        warnings.warn(
+            "The labels do not pin the class prior down: no column is left to tell class from "
+            f"labelling, so anything from {low:.2f} to 1 explains them. The propensity, and with "
+            f"it the class prior of {found.labels.class_prior:.2f}, rests on SAR-EM and is not "
+            "debiased. Leave out of propensity_features what does not drive labelling.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    elif found.wide:
         warnings.warn(
             f"The labels do not pin the class prior down: anything from {low:.2f} to {high:.2f} "
             f"explains them about as well as {found.labels.class_prior:.2f}. Label more rows, add "

@@ -126,8 +126,11 @@ class CrossFitSARClassifier(SARClassifier):
       all five ``identification_width_`` was above 0.2;
     - with ``C="likelihood"``, by the probabilistic F1, which rewards bold probabilities: 0.704
       against 0.735 with three propensity attributes. With ``C=10`` it is 0.767;
-    - where every column is a propensity feature: then the label model has as many parameters as
-      the classifier, and ``fit`` warns;
+    - where nearly every column is a propensity feature, since little is left to tell class from
+      labelling. Where every column is one, nothing is: any class prior from ``P(s=1)`` to 1 then
+      explains the labels, and step 3 could exchange ``f`` and ``e``. So SAR-EM's propensity stays,
+      only slope and intercept of the scores are fitted to it, the range is all of that, and
+      ``fit`` warns;
     - in time: about ten times that of SAR-EM with logistic models, far more with others.
 
     Examples

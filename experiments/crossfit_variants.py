@@ -1,0 +1,197 @@
+"""The cross-fit put together from its steps, so that one of them can be another.
+
+Ideas that were tried and are not in the library: another start, penalties on the label model, and
+what becomes of the propensity where every column drives labelling.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit, xlog1py, xlogy
+
+from sarlearn._blocks import RowBlocks
+from sarlearn._crossfit import CS, ROUNDS, START_C, _log_likelihood, held_out_logits, make_folds
+from sarlearn._em import LogisticEM, run_to_slope
+from sarlearn._known_fit import KnownPropensityFit
+from sarlearn._label_model import LabelFit, LabelModel
+from sarlearn._propensity import choose_propensity, watch
+from sarlearn._stopping import ModelSlopeRule
+
+# Iterations over which the decay rises from 0.9 to 1.
+ANNEALING = 50
+
+
+@dataclass
+class Start:
+    """SAR-EM: parameters of ``f``, and of ``e`` on the propensity columns."""
+
+    theta: np.ndarray
+    theta_e: np.ndarray
+    class_prior: float
+    e: np.ndarray
+
+
+@dataclass
+class Fitted:
+    """A cross-fit: what is needed to predict, and what it found on the way."""
+
+    theta: np.ndarray
+    columns: np.ndarray
+    theta_e: np.ndarray
+    class_prior: float
+    C: float
+    explained: float
+    spread: float
+
+    def class_probability(self, X) -> np.ndarray:
+        return expit(RowBlocks(X).matvec(self.theta[:-1]) + self.theta[-1])
+
+    def propensity(self, X) -> np.ndarray:
+        return _propensity(X, self.columns, self.theta_e)
+
+
+def sar_em(X, s, columns, *, C: float = START_C, decay: str = "0.9") -> Start:
+    """SAR-EM by the paper's stopping rule.
+
+    ``decay`` is "0.9"; "annealed": at 0.9 to the end, then one iteration at each of 50 decays up
+    to 1, then to the end again; or "rising": 50 iterations from 0.9 to 1, then to the end.
+    """
+    propensity = choose_propensity(X, columns, s, None, 1.0)
+    em = LogisticEM(RowBlocks(X), s, None, propensity, decay=0.9, C=C)
+    em.start()
+    if decay != "rising":
+        run_to_slope(em, ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4), 500)
+    if decay != "0.9":
+        for step in range(1, ANNEALING + 1):
+            em.decay = 0.9 + 0.1 * step / ANNEALING
+            em.move(em.parameters)
+            em.iterate()
+        run_to_slope(em, ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4), 500)
+    theta_e = propensity.theta.copy()
+    return Start(em.theta.copy(), theta_e, em.class_prior, _propensity(X, columns, theta_e))
+
+
+def cross_fit(
+    X,
+    s,
+    columns,
+    seed: int,
+    *,
+    start: Start,
+    Cs=CS,
+    label_model: type[LabelModel] = LabelModel,
+    propensity: str = "free",
+    final: bool = True,
+) -> Fitted:
+    """Held-out scores and label model by turns from a start, then one fit on all rows.
+
+    ``propensity`` is "free", as in the library; "kept", the start's; or "scaled", the start's logit
+    with a free slope and intercept.
+    """
+    columns = np.asarray(columns, dtype=int)
+    folds = make_folds(X, s, None, 5, seed)
+    Xe = X[:, columns]
+    Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=float)
+    given = Xe if propensity == "free" else (Xe @ start.theta_e[:-1] + start.theta_e[-1])[:, None]
+    e, theta_e = start.e, start.theta_e
+    for _ in range(ROUNDS):
+        logits = held_out_logits(X, s, None, e, folds, Cs, start.theta)
+        best = int(np.argmax([_log_likelihood(g, e, s, None) for g in logits.T]))
+        if propensity == "kept":
+            labels = _fit_scores(logits[:, best], e, s)
+            spread = np.nan
+            break
+        model = label_model(logits[:, best], given, s)
+        labels = model.fit()
+        spread = model._spread(labels.theta)
+        theta_e = np.append(labels.propensity_coef, labels.propensity_intercept)
+        if propensity == "scaled":
+            slope = theta_e[0]
+            theta_e = np.append(slope * start.theta_e[:-1], slope * start.theta_e[-1] + theta_e[1])
+        e = _propensity(X, columns, theta_e)
+    theta = start.theta
+    if final:
+        problem = KnownPropensityFit(RowBlocks(X), s, None, e)
+        theta = problem.solve(float(Cs[best]), start.theta, tol=1e-6).theta
+    explained = _explained(logits[:, best], Xe)
+    return Fitted(theta, columns, theta_e, labels.class_prior, float(Cs[best]), explained, spread)
+
+
+def _propensity(X, columns, theta_e) -> np.ndarray:
+    return expit(RowBlocks(X[:, np.asarray(columns, int)]).matvec(theta_e[:-1]) + theta_e[-1])
+
+
+def _explained(g: np.ndarray, Xe: np.ndarray) -> float:
+    """Share of the variance of the scores that is linear in the propensity columns."""
+    A = np.column_stack([Xe, np.ones(len(g))])
+    rest = g - A @ np.linalg.lstsq(A, g, rcond=None)[0]
+    return float(1 - rest.var() / max(g.var(), 1e-300))
+
+
+def _fit_scores(g, e, s) -> LabelFit:
+    """Slope and intercept of the scores under a propensity that is known."""
+    scale = max(float(g.std()), 1e-12)
+
+    def loss(theta):
+        return -_log_likelihood(theta[0] * g / scale + theta[1], e, s, None)
+
+    found = minimize(loss, [scale, 0.0], method="L-BFGS-B", bounds=[(0, None), (None, None)]).x
+    a, b = found[0] / scale, float(found[1])
+    prior = float(expit(a * g + b).mean())
+    return LabelFit(a, b, np.empty(0), np.nan, prior, -loss(found), found)
+
+
+class PenalisedLabelModel(LabelModel):
+    """The label model with one more term in what it minimises, climbed from the plain optimum."""
+
+    def _extra(self, theta) -> float:
+        raise NotImplementedError
+
+    def fit(self, slope: float = 1.0) -> LabelFit:
+        plain = super().fit(slope)
+        found = minimize(
+            lambda theta: self._value(theta) + self._extra(theta),
+            plain.theta,
+            method="L-BFGS-B",
+            bounds=[(1e-6, None)] + [(None, None)] * (len(plain.theta) - 1),
+        )
+        theta = found.x
+        coef = theta[2:-1] / self._scales
+        return LabelFit(
+            slope=theta[0] / self._g_scale,
+            intercept=float(theta[1] - theta[0] * self._g_center / self._g_scale),
+            propensity_coef=coef,
+            propensity_intercept=float(theta[-1] - coef @ self._centers),
+            class_prior=self.class_prior(theta),
+            log_likelihood=self.log_likelihood(theta),
+            theta=theta,
+        )
+
+
+class FirthLabelModel(PenalisedLabelModel):
+    """Firth (1993): minus half the log determinant of the expected information."""
+
+    def _extra(self, theta) -> float:
+        information = self._derivatives(theta)[1]
+        return -0.5 * float(np.linalg.slogdet(information)[1])
+
+
+class RidgeLabelModel(LabelModel):
+    """The propensity's coefficients penalised as SAR-EM does, by half their squares as given."""
+
+    def __init__(self, scores, attributes, labelled, weight=None):
+        super().__init__(scores, attributes, labelled, weight)
+        self._ridge[2:-1] = 1.0 / self._scales**2
+
+
+def entropy_label_model(strength: float) -> type[LabelModel]:
+    """The entropy of the class probabilities, so many times (Grandvalet and Bengio, 2004)."""
+
+    class EntropyLabelModel(PenalisedLabelModel):
+        def _extra(self, theta) -> float:
+            f = self._parts(theta)[0]
+            return -strength * float(self._weight @ (xlogy(f, f) + xlog1py(1 - f, -f)))
+
+    return EntropyLabelModel
