@@ -41,26 +41,34 @@ def both(monkeypatch):
 
 
 def propensity(kind):
-    """``e, not_e, codes`` of each kind, near the ends of (0, 1) too."""
+    """One of each kind, near the ends of (0, 1) too."""
     values = np.array([1e-9, 0.3, 0.6, 1 - 1e-9])
     codes = rng.integers(4, size=N_ROWS)
     if kind == "groups":
-        return values, 1 - values, codes
+        return _kernels.Propensities(values, 1 - values, codes)
     if kind == "one":
-        return values[1:2], 1 - values[1:2], None
-    return values[codes], 1 - values[codes], None
+        return _kernels.Propensities(values[1:2], 1 - values[1:2])
+    if kind == "rows":
+        return _kernels.Propensities(values[codes], 1 - values[codes])
+    Xe = 3 * rng.standard_normal((N_ROWS, 2))
+    make = sparse.csr_array if kind == "sparse columns" else np.asarray
+    return _kernels.Propensities(X=make(Xe), theta=np.array([2.0, -1.5, 0.3]))
 
 
 def run_pass(given, weight, bent=True, make=np.asarray):
     """A pass over one column, the logits themselves: its sums, then what it wrote."""
-    fresh, bend = np.full(N_ROWS, np.nan), np.full(N_ROWS, np.nan) if bent else None
+    fresh, bend, e_bend = np.full((3, N_ROWS), np.nan)
+    if not bent:
+        bend = None
+    if not bent or given.X is None:
+        e_bend = None
     X, theta = make(eta[:, None]), np.array([1.0, 0.0])
-    sums = _kernels.em_sums(X, theta, *given, labelled, weight, 0.9, aim, fresh, bend)
-    return [*sums, fresh] + ([bend] if bent else [])
+    sums = _kernels.em_sums(X, theta, given, labelled, weight, 0.9, aim, fresh, bend, e_bend)
+    return [part for part in (*sums, fresh, bend, e_bend) if part is not None]
 
 
 @pytest.mark.parametrize("weight", [None, weights], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("kind", ["groups", "one", "rows"])
+@pytest.mark.parametrize("kind", ["groups", "one", "rows", "columns", "sparse columns"])
 @pytest.mark.parametrize("bent", [True, False])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 def test_compiled_pass_is_numpys(both, kind, weight, bent, make):
@@ -71,10 +79,9 @@ def test_compiled_pass_is_numpys(both, kind, weight, bent, make):
 
 
 def test_pass_is_the_papers(numpy_only):
-    e, not_e, codes = propensity("groups")
-    log_likelihood, expected, positives, next_one, current, fresh, bend = run_pass(
-        (e, not_e, codes), weights
-    )
+    given = propensity("groups")
+    e, not_e, codes = given[:3]
+    log_likelihood, expected, positives, next_one, current, fresh, bend = run_pass(given, weights)
     held = np.maximum(eta, -700)  # where logits end
     f, e_row = expit(held), e[codes]
     q = np.where(labelled, 1.0, f * (1 - 0.9 * e_row) / (1 - 0.9 * f * e_row))
@@ -89,6 +96,16 @@ def test_pass_is_the_papers(numpy_only):
         labelled, log_expit(held) + np.log(e_row), np.log(expit(-held) + f * not_e[codes])
     )
     assert_allclose(log_likelihood, weights @ parts, rtol=1e-10)
+
+
+def test_pass_over_attributes_of_the_propensity(numpy_only):
+    given = propensity("columns")
+    *_, e_fresh, e_aimed, fresh, _, e_bend = run_pass(given, weights)
+    design = np.column_stack([given.X, np.ones(N_ROWS)])
+    e = expit(design @ given.theta)
+    assert_allclose(e_fresh, design.T @ (fresh * (e - labelled)), rtol=1e-9)
+    assert_allclose(e_aimed, design.T @ (aim * (e - labelled)), rtol=1e-9)
+    assert_allclose(e_bend, fresh * e * expit(-design @ given.theta), rtol=1e-9)
 
 
 @pytest.mark.parametrize("weight", [None, weights], ids=["unweighted", "weighted"])

@@ -112,7 +112,10 @@ def e_step(
     eta, first, e, not_e, codes, labelled, weight, decay, aim, fresh, bend, surplus, left,
     positives
 ):  # fmt: skip
-    """Of the rows from ``first`` on that ``eta``, ``surplus`` and ``left`` are of."""
+    """Of the rows from ``first`` on that ``eta``, ``surplus`` and ``left`` are of.
+
+    So is ``e``, unless it has one value for all rows or one for each of the codes.
+    """
     x, E, power, f = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     e_, not_e_, is_labelled = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     likelihood, q, excess = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
@@ -133,7 +136,7 @@ def e_step(
         elif len(e) == 1:
             e_[:], not_e_[:] = e[0], not_e[0]
         else:
-            e_[:n], not_e_[:n] = e[row : row + n], not_e[row : row + n]
+            e_[:n], not_e_[:n] = e[start : start + n], not_e[start : start + n]
         for i in range(n):
             is_labelled[i] = 1.0 if labelled_[i] else 0.0
         for i in range(n):
@@ -355,10 +358,10 @@ def csr_hessian(data, indices, indptr, h, out):
             row[j] += 0.5 * c * data[k]
             last[j] += c
     last[p] = 0.5 * _sum(h, len(h))
-    for j in range(p + 1):
-        for k in range(j + 1):
-            out[j, k] += out[k, j]
-            out[k, j] = out[j, k]
+    for a in range(p + 1):
+        for b in range(a + 1):
+            out[a, b] += out[b, a]
+            out[b, a] = out[a, b]
 
 
 @nb.njit([types.void(*X, IN, IN, OUT) for X in CSR], cache=True, **STRICT)
@@ -377,48 +380,108 @@ def csr_hessian_product(data, indices, indptr, h, v, out):
         out[-1] += total
 
 
+@nb.njit(**STRICT)
+def _propensity_of(rows, e, not_e, codes, Xe, theta_e, zeta, own_e, own_not_e):
+    """What the E-step wants to know of some rows: their own, or that of all or of groups."""
+    if len(Xe):
+        logits(Xe[rows], theta_e, zeta)
+        sigmoids(zeta, own_e, own_not_e)
+        return own_e, own_not_e
+    if len(codes) or len(e) == 1:
+        return e, not_e
+    return e[rows], not_e[rows]
+
+
+@nb.njit([types.void(X, IN, FLAGS, IN, IN, IN, OUT, OUT_2D) for X in DENSE], cache=True, **STRICT)
+def propensity_sums(Xe, e, labelled, fresh, aim, not_e, bend, out):
+    """Adds the gradients for the residuals ``q (e - s)`` of both kinds of targets."""
+    u, v = np.empty(len(e)), np.empty(len(e))
+    for i in range(len(e)):
+        surplus = -not_e[i] if labelled[i] else e[i]
+        u[i] = fresh[i] * surplus
+        v[i] = aim[i] * surplus
+    if len(bend):
+        for i in range(len(e)):
+            bend[i] = fresh[i] * e[i] * not_e[i]
+    gradients(Xe, u, v, out)
+
+
 PASS = (IN, IN, IN, CODES, FLAGS, IN, types.float64, IN, OUT, OUT, OUT, OUT_2D)
+COLUMNS = (IN, OUT, OUT_2D)
 
 
-@nb.njit([types.UniTuple(types.float64, 2)(X, *PASS) for X in DENSE], cache=True, **STRICT)
+@nb.njit(
+    [types.UniTuple(types.float64, 2)(X, *PASS, X, *COLUMNS) for X in DENSE], cache=True, **STRICT
+)
 def em_sums(
-    X, theta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend, positives, out
+    X, theta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend, positives, out,
+    Xe, theta_e, e_bend, e_out
 ):  # fmt: skip
-    """Logits, E-step and gradients of a few rows at a time: X comes from memory once."""
+    """Logits, E-step and gradients of a few rows at a time: X comes from memory once.
+
+    The propensity is given, or that of attributes ``Xe`` at ``theta_e``, if these are not empty.
+    """
     eta, surplus, left = np.empty(FEW_ROWS), np.empty(FEW_ROWS), np.empty(FEW_ROWS)
+    zeta, own_e, own_not_e = np.empty(FEW_ROWS), np.empty(FEW_ROWS), np.empty(FEW_ROWS)
     log_likelihood = expected = 0.0
     for start in range(0, len(X), FEW_ROWS):
         rows = slice(start, min(start + FEW_ROWS, len(X)))
         here = slice(0, rows.stop - start)
         logits(X[rows], theta, eta[here])
+        e_here, not_e_here = _propensity_of(
+            rows, e, not_e, codes, Xe, theta_e, zeta[here], own_e[here], own_not_e[here]
+        )
         part = e_step(
-            eta[here], start, e, not_e, codes, labelled, weight, decay, aim, fresh, bend,
+            eta[here], start, e_here, not_e_here, codes, labelled, weight, decay, aim, fresh, bend,
             surplus[here], left[here], positives
         )  # fmt: skip
         log_likelihood += part[0]
         expected += part[1]
         gradients(X[rows], surplus[here], left[here], out)
+        if len(Xe):
+            bend_here = e_bend[rows] if len(e_bend) else e_bend
+            propensity_sums(
+                Xe[rows], e_here, labelled[rows], fresh[rows], aim[rows], not_e_here, bend_here,
+                e_out
+            )  # fmt: skip
     return log_likelihood, expected
 
 
-@nb.njit([types.UniTuple(types.float64, 2)(*X, *PASS) for X in CSR], cache=True, **STRICT)
+@nb.njit(
+    [
+        types.UniTuple(types.float64, 2)(*X, *PASS, Xe, *COLUMNS)
+        for X, Xe in zip(CSR, DENSE, strict=True)
+    ],
+    cache=True,
+    **STRICT,
+)
 def csr_em_sums(
     data, indices, indptr, theta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend,
-    positives, out
+    positives, out, Xe, theta_e, e_bend, e_out
 ):  # fmt: skip
     pairs = np.zeros((out.shape[1], 2))
     eta, surplus, left = np.empty(FEW_ROWS), np.empty(FEW_ROWS), np.empty(FEW_ROWS)
+    zeta, own_e, own_not_e = np.empty(FEW_ROWS), np.empty(FEW_ROWS), np.empty(FEW_ROWS)
     log_likelihood = expected = 0.0
     for start in range(0, len(labelled), FEW_ROWS):
         rows = slice(start, min(start + FEW_ROWS, len(labelled)))
         here, ends = slice(0, rows.stop - start), indptr[start : rows.stop + 1]
         csr_logits(data, indices, ends, theta, eta[here])
+        e_here, not_e_here = _propensity_of(
+            rows, e, not_e, codes, Xe, theta_e, zeta[here], own_e[here], own_not_e[here]
+        )
         part = e_step(
-            eta[here], start, e, not_e, codes, labelled, weight, decay, aim, fresh, bend,
+            eta[here], start, e_here, not_e_here, codes, labelled, weight, decay, aim, fresh, bend,
             surplus[here], left[here], positives
         )  # fmt: skip
         log_likelihood += part[0]
         expected += part[1]
         csr_gradient_pairs(data, indices, ends, surplus[here], left[here], pairs)
+        if len(Xe):
+            bend_here = e_bend[rows] if len(e_bend) else e_bend
+            propensity_sums(
+                Xe[rows], e_here, labelled[rows], fresh[rows], aim[rows], not_e_here, bend_here,
+                e_out
+            )  # fmt: skip
     out += pairs.T
     return log_likelihood, expected

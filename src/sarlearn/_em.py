@@ -55,9 +55,9 @@ class EMSums(Sums):
     positives: np.ndarray
     fresh: np.ndarray
     aimed: np.ndarray
-    hessian: np.ndarray | None = None
     e_fresh: np.ndarray | None = None
     e_aimed: np.ndarray | None = None
+    hessian: np.ndarray | None = None
     e_hessian: np.ndarray | None = None
 
 
@@ -90,13 +90,13 @@ def em_pass(block: Block, here: Point, aim: Point | None, bend: bool, wide: bool
     """
     X = block.X_for_kernels
     aimed, fresh = _targets(block, here, aim)
-    h = np.empty(len(fresh)) if bend else None
-    e, not_e, codes = here.propensity.of_rows(block)
-    labelled, weight = block.labelled, block.weight
-    statistics = em_sums(
-        X, here.theta, e, not_e, codes, labelled, weight, here.decay, aimed, fresh, h
-    )
-    sums = EMSums(*statistics, **here.propensity.row_sums(block, e, fresh, aimed, bend))
+    propensity = here.propensity.of_rows(block)
+    h = np.empty(block.n_rows) if bend else None
+    h_e = None if h is None or propensity.X is None else np.empty(block.n_rows)
+    given = X, here.theta, propensity, block.labelled, block.weight, here.decay
+    sums = EMSums(*em_sums(*given, aimed, fresh, h, h_e))
+    if h_e is not None:
+        sums.e_hessian = hessian(propensity.X, h_e)
     if h is not None:
         if wide:
             RowCurvature(here.theta).keep(block, h)
@@ -119,9 +119,9 @@ def _targets(block: Block, here: Point, aim: Point | None) -> tuple[np.ndarray, 
         if aim is None:
             aimed.fill(0.0)
         else:
-            X, (e, not_e, codes) = block.X_for_kernels, aim.propensity.of_rows(block)
-            labelled, weight, zero = block.labelled, block.weight, np.zeros(block.n_rows)
-            em_sums(X, aim.theta, e, not_e, codes, labelled, weight, aim.decay, zero, aimed, None)
+            X, propensity = block.X_for_kernels, aim.propensity.of_rows(block)
+            given = X, aim.theta, propensity, block.labelled, block.weight, aim.decay
+            em_sums(*given, np.zeros(block.n_rows), aimed, None, None)
     block.kept["targets"] = [(key, aimed), (here.key, fresh)]
     return aimed, fresh
 

@@ -11,6 +11,7 @@ coefficients, then the intercept.
 
 import functools
 import os
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +21,7 @@ COMPILED_HESSIAN_COLUMNS = 64  # with more, BLAS is faster
 MIN_LOGIT = -700.0  # exp(700) is still finite
 NOTHING = np.empty(0)
 NO_CODES = np.empty(0, dtype=np.intp)
+NO_COLUMNS = {kind: np.empty((0, 0), dtype=kind) for kind in (np.float32, np.float64)}
 
 
 @functools.cache
@@ -41,6 +43,11 @@ def _compiled_for(X):
     if sparse.issparse(X):
         return compiled() if X.indices.dtype == X.indptr.dtype == np.int32 else None
     return compiled() if X.flags.c_contiguous else None
+
+
+def _alike(X, Xe) -> bool:
+    """Whether a compiled pass over X takes these propensity attributes."""
+    return isinstance(Xe, np.ndarray) and Xe.flags.c_contiguous and Xe.dtype == X.dtype
 
 
 def _parts(X) -> tuple:
@@ -134,38 +141,59 @@ def gram_diagonal(X, h: np.ndarray) -> np.ndarray:
 # -- a pass of EM --------------------------------------------------------------------------------
 
 
-def em_sums(X, theta, e, not_e, codes, labelled, weight, decay: float, aim, fresh, bend):
+class Propensities(NamedTuple):
+    """The propensity of some rows, given or as a model of their attributes.
+
+    Parameters
+    ----------
+    e, not_e : ndarray of shape (n,), (1,) or (n_groups,)
+        Propensity and its complement: of each row, of all rows, or of each group.
+    codes : ndarray of shape (n,)
+        The group of each row.
+    X, theta : attributes and parameters of a logistic model, instead.
+    """
+
+    e: np.ndarray = NOTHING
+    not_e: np.ndarray = NOTHING
+    codes: np.ndarray | None = None
+    X: Any = None
+    theta: np.ndarray = NOTHING
+
+
+def em_sums(
+    X, theta, propensity: Propensities, labelled, weight, decay: float, aim, fresh, bend, e_bend
+) -> tuple:
     """What a pass needs of some rows, from their logits and their propensity.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n, n_columns)
     theta : ndarray of shape (n_columns + 1,)
-    e, not_e : ndarray of shape (n,), (1,) or (n_groups,)
-        Propensity and its complement: of each row, of all rows, or of each group.
-    codes : ndarray of shape (n,) or None
-        The group of each row.
+    propensity : Propensities
     labelled : boolean ndarray of shape (n,)
     weight : ndarray of shape (n,) or None
     aim, fresh : ndarray of shape (n,)
         Weighted targets of the current M-step, read; those of this E-step, written.
-    bend : ndarray of shape (n,) or None
-        Written: ``w f (1 - f)``, the curvature of each row.
+    bend, e_bend : ndarray of shape (n,) or None
+        Written: ``w f (1 - f)`` and ``w q e (1 - e)``, the curvatures of each row.
 
     Returns
     -------
-    log_likelihood, expected positives : float
+    log_likelihood, expected_positives : float
     positives : ndarray
         Sum of the fresh targets of each group; empty where each row has its own propensity.
-    towards_fresh, towards_aim : ndarray of shape (n_columns + 1,)
+    fresh, aimed : ndarray of shape (n_columns + 1,)
         Gradients for the residuals ``w (f - q)`` and ``w f - aim``: of the next M-step and of the
         current one.
+    e_fresh, e_aimed : ndarray
+        Those of the propensity's model, if it has one: for ``w q (e - s)`` and ``aim (e - s)``.
     """
+    e, not_e, codes, Xe, theta_e = propensity
     grouped = codes is not None or len(e) == 1
     positives = np.zeros(len(e) if grouped else 0)
     fast = _compiled_for(X)
-    if fast is not None:
-        towards = np.zeros((2, X.shape[1] + 1))
+    if fast is not None and (Xe is None or _alike(X, Xe)):
+        towards, e_towards = np.zeros((2, X.shape[1] + 1)), np.zeros((2, len(theta_e)))
         log_likelihood, expected = (fast.csr_em_sums if sparse.issparse(X) else fast.em_sums)(
             *_parts(X),
             theta,
@@ -180,9 +208,16 @@ def em_sums(X, theta, e, not_e, codes, labelled, weight, decay: float, aim, fres
             NOTHING if bend is None else bend,
             positives,
             towards,
+            NO_COLUMNS[X.dtype.type] if Xe is None else Xe,
+            theta_e,
+            NOTHING if e_bend is None else e_bend,
+            e_towards,
         )
-        return log_likelihood, expected, positives, *towards
-    if codes is not None:
+        sums = log_likelihood, expected, positives, *towards
+        return sums if Xe is None else (*sums, *e_towards)
+    if Xe is not None:
+        e, not_e = sigmoids(logits(Xe, theta_e))
+    elif codes is not None:
         e, not_e = e[codes], not_e[codes]
     log_likelihood, expected, surplus, left = _e_step(
         logits(X, theta), e, not_e, labelled, weight, decay, aim, fresh, bend
@@ -191,7 +226,13 @@ def em_sums(X, theta, e, not_e, codes, labelled, weight, decay: float, aim, fres
         positives += np.bincount(codes, weights=fresh, minlength=len(positives))
     else:
         positives[:] = fresh.sum()
-    return log_likelihood, expected, positives, *gradients(X, surplus, left)
+    sums = log_likelihood, expected, positives, *gradients(X, surplus, left)
+    if Xe is None:
+        return sums
+    surplus = np.where(labelled, -not_e, e)
+    if e_bend is not None:
+        np.multiply(fresh, e * not_e, out=e_bend)
+    return *sums, *gradients(Xe, fresh * surplus, aim * surplus)
 
 
 def _e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend):

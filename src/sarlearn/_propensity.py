@@ -1,10 +1,9 @@
 """The propensity side of SAR-EM: known, one value a group of equal rows, or one a row.
 
-A block asks each kind, at its parameters, the same things: the propensity of its rows (``of_rows``)
-and what the M-step needs from them (``row_sums``). The EM loop asks for the M-step (``improve``,
-with ``feel``, the size of that step in units in which 1 is a change of a logit by 1 on one row of
-full curvature). ``here`` is the kind at its current parameters, ``columns`` what blocks must know
-of each row.
+A pass asks each kind, at its parameters, for the propensity of a block's rows (``of_rows``). The
+EM loop asks for the M-step (``improve``, with ``feel``, the size of that step in units in which 1
+is a change of a logit by 1 on one row of full curvature). ``here`` is the kind at its current
+parameters, ``columns`` what blocks must know of each row.
 """
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.linalg.lapack import dpotrs
 from scipy.special import expit, logit
 
 from sarlearn._blocks import Block, RowBlocks
-from sarlearn._kernels import gradients, hessian, logits, sigmoids
+from sarlearn._kernels import Propensities
 from sarlearn._logistic import Curvature, cholesky, ridge_of, weight_of
 
 # More distinct rows than this, and grouping saves nothing.
@@ -31,11 +30,8 @@ class KnownAt:
 
     theta, key = np.empty(0), b""
 
-    def of_rows(self, block: Block):
-        return block.e, block.not_e, None
-
-    def row_sums(self, block, e, fresh, aim, with_hessian) -> dict:
-        return {}
+    def of_rows(self, block: Block) -> Propensities:
+        return Propensities(block.e, block.not_e)
 
 
 class GroupsAt:
@@ -46,11 +42,8 @@ class GroupsAt:
         zeta = values @ theta[:-1] + theta[-1]
         self.e, self.not_e = expit(zeta), expit(-zeta)
 
-    def of_rows(self, block: Block):
-        return self.e, self.not_e, block.codes
-
-    def row_sums(self, block: Block, e, fresh, aim, with_hessian) -> dict:
-        return {}  # the E-step counts the positives of each group
+    def of_rows(self, block: Block) -> Propensities:
+        return Propensities(self.e, self.not_e, block.codes)
 
 
 class ColumnsAt:
@@ -59,18 +52,8 @@ class ColumnsAt:
     def __init__(self, theta: np.ndarray):
         self.theta, self.key = theta, theta.tobytes()
 
-    def of_rows(self, block: Block):
-        return *sigmoids(logits(block.Xe, self.theta)), None
-
-    def row_sums(self, block: Block, e, fresh, aim, with_hessian) -> dict:
-        surplus = e - block.labelled
-        e_fresh, e_aimed = gradients(block.Xe, fresh * surplus, aim * surplus)
-        out = {"e_fresh": e_fresh, "e_aimed": e_aimed}
-        if with_hessian:
-            h = fresh * e
-            h *= 1.0 - e
-            out["e_hessian"] = hessian(block.Xe, h)
-        return out
+    def of_rows(self, block: Block) -> Propensities:
+        return Propensities(X=block.Xe, theta=self.theta)
 
 
 class KnownPropensity:
