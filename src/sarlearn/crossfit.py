@@ -126,6 +126,10 @@ class CrossFitSARClassifier(SARClassifier):
       all five ``identification_width_`` was above 0.2;
     - with ``C="likelihood"``, by the probabilistic F1, which rewards bold probabilities: 0.704
       against 0.735 with three propensity attributes. With ``C=10`` it is 0.767;
+    - where labelling is biased and no attribute is named: accuracy 0.60 against 0.67 on pairs of
+      newsgroups;
+    - where an attribute that tells the class almost alone also drives labelling, in its direction:
+      0.93 against 0.98 on Mushroom;
     - where nearly every column is a propensity feature, since little is left to tell class from
       labelling. Where every column is one, nothing is: any class prior from ``P(s=1)`` to 1 then
       explains the labels, and step 3 could exchange ``f`` and ``e``. So SAR-EM's propensity stays,
