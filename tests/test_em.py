@@ -18,6 +18,7 @@ from sarlearn import (
     _propensity,
 )
 from sarlearn._blocks import RowBlocks
+from sarlearn._fixed_point import run_to_fixed_point
 from sarlearn._propensity import ColumnPropensity, GroupedPropensity, choose_propensity, group_rows
 
 
@@ -257,6 +258,6 @@ def test_passes_are_few():
     propensity = choose_propensity(data.X, data.columns, data.s, None, 1.0)
     em = _em.LogisticEM(RowBlocks(data.X), data.s, None, propensity, decay=0.9, C=1.0)
     em.start()
-    result = _em.run_to_fixed_point(em, 1e-8, 500)
+    result = run_to_fixed_point(em, 1e-8, 500)
     assert result.converged
     assert em.passes <= 60

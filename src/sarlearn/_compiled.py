@@ -103,14 +103,28 @@ def _sum_of_logs(values, n):
 
 @nb.njit(
     types.UniTuple(types.float64, 2)(
-        IN, types.intp, IN, IN, CODES, FLAGS, IN, types.float64, IN, OUT, OUT, OUT, OUT, OUT
+        IN,
+        types.intp,
+        IN,
+        IN,
+        CODES,
+        FLAGS,
+        IN,
+        types.float64,
+        types.boolean,
+        IN,
+        OUT,
+        OUT,
+        OUT,
+        OUT,
+        OUT,
     ),
     cache=True,
     **STRICT,
 )
 def e_step(
-    eta, first, e, not_e, codes, labelled, weight, decay, aim, fresh, bend, surplus, left,
-    positives
+    eta, first, e, not_e, codes, labelled, weight, decay, observed, aim, fresh, bend, surplus,
+    left, positives
 ):  # fmt: skip
     """Of the rows from ``first`` on that ``eta``, ``surplus`` and ``left`` are of.
 
@@ -152,7 +166,11 @@ def e_step(
         for i in range(n):
             likelihood[i] = f[i] * (e_[i] if is_labelled[i] > 0.5 else E[i] + not_e_[i])
         fresh_[:n], surplus_[:n] = q[:n], excess[:n]
-        if len(bend):
+        if len(bend) and observed:
+            for i in range(n):
+                not_f = f[i] * E[i]
+                bend_[i] = f[i] * not_f if is_labelled[i] > 0.5 else excess[i] * (not_f - q[i])
+        elif len(bend):
             for i in range(n):
                 bend_[i] = f[i] * (f[i] * E[i])
         if len(weight):
@@ -406,7 +424,9 @@ def propensity_sums(Xe, e, labelled, fresh, aim, not_e, bend, out):
     gradients(Xe, u, v, out)
 
 
-PASS = (IN, IN, IN, CODES, FLAGS, IN, types.float64, IN, OUT, OUT, OUT, OUT_2D)
+PASS = (
+    IN, IN, IN, CODES, FLAGS, IN, types.float64, types.boolean, IN, OUT, OUT, OUT, OUT_2D
+)  # fmt: skip
 COLUMNS = (IN, OUT, OUT_2D)
 
 
@@ -414,7 +434,7 @@ COLUMNS = (IN, OUT, OUT_2D)
     [types.UniTuple(types.float64, 2)(X, *PASS, X, *COLUMNS) for X in DENSE], cache=True, **STRICT
 )
 def em_sums(
-    X, theta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend, positives, out,
+    X, theta, e, not_e, codes, labelled, weight, decay, observed, aim, fresh, bend, positives, out,
     Xe, theta_e, e_bend, e_out
 ):  # fmt: skip
     """Logits, E-step and gradients of a few rows at a time: X comes from memory once.
@@ -432,8 +452,8 @@ def em_sums(
             rows, e, not_e, codes, Xe, theta_e, zeta[here], own_e[here], own_not_e[here]
         )
         part = e_step(
-            eta[here], start, e_here, not_e_here, codes, labelled, weight, decay, aim, fresh, bend,
-            surplus[here], left[here], positives
+            eta[here], start, e_here, not_e_here, codes, labelled, weight, decay, observed, aim,
+            fresh, bend, surplus[here], left[here], positives
         )  # fmt: skip
         log_likelihood += part[0]
         expected += part[1]
@@ -456,8 +476,8 @@ def em_sums(
     **STRICT,
 )
 def csr_em_sums(
-    data, indices, indptr, theta, e, not_e, codes, labelled, weight, decay, aim, fresh, bend,
-    positives, out, Xe, theta_e, e_bend, e_out
+    data, indices, indptr, theta, e, not_e, codes, labelled, weight, decay, observed, aim, fresh,
+    bend, positives, out, Xe, theta_e, e_bend, e_out
 ):  # fmt: skip
     pairs = np.zeros((out.shape[1], 2))
     eta, surplus, left = np.empty(FEW_ROWS), np.empty(FEW_ROWS), np.empty(FEW_ROWS)
@@ -471,8 +491,8 @@ def csr_em_sums(
             rows, e, not_e, codes, Xe, theta_e, zeta[here], own_e[here], own_not_e[here]
         )
         part = e_step(
-            eta[here], start, e_here, not_e_here, codes, labelled, weight, decay, aim, fresh, bend,
-            surplus[here], left[here], positives
+            eta[here], start, e_here, not_e_here, codes, labelled, weight, decay, observed, aim,
+            fresh, bend, surplus[here], left[here], positives
         )  # fmt: skip
         log_likelihood += part[0]
         expected += part[1]

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sarlearn._acceleration import Anderson
 from sarlearn._blocks import Block, RowBlocks
 from sarlearn._kernels import em_sums, hessian, logits
 from sarlearn._logistic import (
@@ -38,11 +37,6 @@ FORCING = 0.05
 REFRESH = 0.1
 # Parts of a step of the M-step, tried one after the other.
 SIZES = HALVINGS[:21]
-# Far from the fixed point good mixtures take larger steps for a while; with room for twice the size
-# only, 53,600 x 54 took 84 passes instead of 52.
-ROOM = 4.0
-# Steps above this, as root mean square change of the logits, are far off.
-FAR = 1e-2
 MAX_LABEL_FREQUENCY = 1 - 1e-6
 
 
@@ -76,7 +70,7 @@ class Point:
         self.key = decay, theta.tobytes(), propensity.key
 
 
-def em_pass(block: Block, here: Point, aim: Point | None, bend: bool, wide: bool) -> EMSums:
+def em_pass(block: Block, here: Point, aim: Point | None, bend: str | None, wide: bool) -> EMSums:
     """E-step and all statistics of one block (Algorithm 1, lines 3-7).
 
     Parameters
@@ -85,23 +79,25 @@ def em_pass(block: Block, here: Point, aim: Point | None, bend: bool, wide: bool
         Where the pass runs; its targets are left in the block.
     aim : Point or None
         Where the targets of the current M-step come from; None counts them as 0.
-    bend : bool
-        Whether Hessians are wanted; where ``wide``, the curvature of each row, left in the block.
+    bend : {"complete", "observed"} or None
+        Which Hessians are wanted: of the M-step, with its targets held, or of the map's fixed
+        point, where targets follow. Where ``wide``, the curvature of each row, left in the block.
     """
     X = block.X_for_kernels
     aimed, fresh = _targets(block, here, aim)
     propensity = here.propensity.of_rows(block)
-    h = np.empty(block.n_rows) if bend else None
+    h = None if bend is None else np.empty(block.n_rows)
     h_e = None if h is None or propensity.X is None else np.empty(block.n_rows)
     given = X, here.theta, propensity, block.labelled, block.weight, here.decay
-    sums = EMSums(*em_sums(*given, aimed, fresh, h, h_e))
+    sums = EMSums(*em_sums(*given, aimed, fresh, h, h_e, bend == "observed"))
     if h_e is not None:
         sums.e_hessian = hessian(propensity.X, h_e)
-    if h is not None:
+    if h is not None and bend is not None:
         if wide:
-            RowCurvature(here.theta).keep(block, h)
+            PointCurvature(here, bend).keep(block, h)
         else:
-            sums.hessian = hessian(X, h)
+            # Negative curvature counts as positive: a step away from it is the right one.
+            sums.hessian = hessian(X, np.abs(h) if bend == "observed" else h)
     return sums
 
 
@@ -126,6 +122,20 @@ def _targets(block: Block, here: Point, aim: Point | None) -> tuple[np.ndarray, 
     return aimed, fresh
 
 
+class PointCurvature(RowCurvature):
+    """The curvature of each row of a block at some point: kept by a pass there, or made again."""
+
+    def __init__(self, point: Point, bend: str):
+        self.point, self.bend, self._key = point, bend, (bend, *point.key)
+
+    def _of(self, block: Block) -> np.ndarray:
+        propensity = self.point.propensity.of_rows(block)
+        given = self.point.theta, propensity, block.labelled, block.weight, self.point.decay
+        h, zero, unused = np.zeros((3, block.n_rows))
+        em_sums(block.X_for_kernels, *given, zero, unused, h, None, self.bend == "observed")
+        return h
+
+
 class LogisticEM:
     """The state of SAR-EM: parameters of both models, and the sums of the last pass.
 
@@ -143,10 +153,10 @@ class LogisticEM:
         self.propensity, self.decay, self.C = propensity, decay, C
         n_columns = blocks.shape[1]
         self.total_weight = self.blocks.total(weight_of)
-        self._ridge = ridge_of(C, n_columns, self.total_weight)
-        self._wide = n_columns > DENSE_COLUMNS
+        self.ridge = ridge_of(C, n_columns, self.total_weight)
+        self.wide = n_columns > DENSE_COLUMNS
         self._aim: Point | None = None
-        self._stale = True
+        self._bend: str | None = "complete"
         self.passes = 0
         self._here: Point
         self.curvature: Curvature | WideCurvature
@@ -154,13 +164,13 @@ class LogisticEM:
     # -- the pass ---------------------------------------------------------------------------
 
     def _request(self, here: Point) -> tuple:
-        return here, self._aim, self._stale, self._wide
+        return here, self._aim, self._bend, self.wide
 
     def _arrive(self, here: Point, sums: EMSums) -> None:
         self.passes += 1
         self._here, self.sums = here, sums
         self.propensity.here = here.propensity
-        self._new_curvature = self._stale
+        self._new_curvature = self._bend
 
     # -- one iteration ----------------------------------------------------------------------
 
@@ -192,7 +202,7 @@ class LogisticEM:
             for side, step, old, new in zip(self._curvatures(), gone, found, left, strict=True):
                 side.learn(step, new - old)
             self._renew_curvature()
-            self._stale = after > REFRESH * before
+            self._bend = "complete" if after > REFRESH * before else None
             if after <= goal:
                 break
             before = self._norm(left)
@@ -208,13 +218,14 @@ class LogisticEM:
         """Take over the Hessians of the last pass, if it had any."""
         if not self._new_curvature:
             return
-        self.curvature = curvature_at(self.blocks, self.theta, self.sums.hessian, self._ridge)
+        rows = PointCurvature(self._here, self._new_curvature)
+        self.curvature = curvature_at(self.blocks, rows, self.sums.hessian, self.ridge)
         if self.propensity.newton:
             self.propensity.bend(self.sums)
-        self._new_curvature = False
+        self._new_curvature = None
 
     def _gradients(self, raw, raw_e) -> list[np.ndarray]:
-        out = [raw + self._ridge * self.theta]
+        out = [raw + self.ridge * self.theta]
         if self.propensity.newton:
             out.append(self.propensity.gradient(raw_e))
         return out
@@ -245,7 +256,7 @@ class LogisticEM:
 
     @property
     def penalized_log_likelihood(self) -> float:
-        return self.log_likelihood - self._ridge @ self.theta**2 / 2 - self.propensity.penalty()
+        return self.log_likelihood - self.ridge @ self.theta**2 / 2 - self.propensity.penalty()
 
     @property
     def watched(self) -> np.ndarray:
@@ -258,7 +269,7 @@ class LogisticEM:
 
     def respond(self) -> tuple[np.ndarray, np.ndarray]:
         """The step of the EM map from here, and how it feels: both sides, one vector each."""
-        gradient = self.sums.fresh + self._ridge * self.theta
+        gradient = self.sums.fresh + self.ridge * self.theta
         step_e, feel_e = self.propensity.improve(self.sums)
         step = np.concatenate([-self.curvature.solve(gradient), step_e])
         return step, np.concatenate([self.curvature.whiten(gradient), feel_e])
@@ -291,11 +302,11 @@ class LogisticEM:
             theta_e[-1] = min(top, float(np.log(MAX_LABEL_FREQUENCY / (1 - MAX_LABEL_FREQUENCY))))
         self.move(np.concatenate([fit.theta, theta_e]))
 
-    def move(self, parameters: np.ndarray, *, new_hessian: bool = True) -> None:
-        """Go to some parameters: one pass there."""
+    def move(self, parameters: np.ndarray, bend: str | None = "complete") -> None:
+        """Go to some parameters: one pass there, with new Hessians of this kind."""
         theta, theta_e = np.split(parameters, [self.blocks.shape[1] + 1])
         here = Point(theta, self.propensity.at(theta_e), self.decay)
-        self._aim, self._stale = None, new_hessian
+        self._aim, self._bend = None, bend
         self._arrive(here, self.blocks.total(em_pass, *self._request(here)))
         self._renew_curvature()
 
@@ -336,40 +347,3 @@ def run_to_slope(
         converged = rule.follow(em.watched)
         history.add(em, rule.slope)
     return EMResult(n_iter, converged, history.as_dict())
-
-
-def run_to_fixed_point(em: LogisticEM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
-    """Accelerated EM until the EM map no longer moves: root mean square change of logits < tol.
-
-    A mixed point is kept only if it is no worse than the last: by likelihood where EM maximises
-    it (decay 1), else by the size of the next step. From a worse one it goes back, and on by a
-    plain EM iteration.
-    """
-    history, mixer = History(report), Anderson()
-    for _ in range(min(3, max_iter)):
-        em.iterate()
-        history.add(em, np.nan)
-    best_size, best_likelihood, best = np.inf, -np.inf, em.parameters
-    for tries in range(4, max_iter + 1):
-        step, feel = em.respond()
-        size = float(np.linalg.norm(feel)) / em.total_weight**0.5
-        likelihood = em.penalized_log_likelihood
-        if em.decay == 1:
-            worse = likelihood < best_likelihood - 1e-13 * abs(likelihood)
-        else:
-            worse = size > ROOM * best_size
-        if worse:
-            mixer.entries.clear()
-            em.move(best)
-            em.iterate()
-            best_size = np.inf
-            continue
-        if len(mixer.entries):
-            history.add(em, np.nan)
-        if size < tol:
-            return EMResult(len(history), True, history.as_dict())
-        best, best_size, best_likelihood = em.parameters, size, likelihood
-        mixer.entries.append((best, step, feel))
-        # New Hessians while far off, then at tries 8, 16, ...: an old one only slows the map down.
-        em.move(mixer.mix(), new_hessian=size > FAR or tries & (tries - 1) == 0)
-    return EMResult(len(history), False, history.as_dict())

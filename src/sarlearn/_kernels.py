@@ -161,7 +161,17 @@ class Propensities(NamedTuple):
 
 
 def em_sums(
-    X, theta, propensity: Propensities, labelled, weight, decay: float, aim, fresh, bend, e_bend
+    X,
+    theta,
+    propensity: Propensities,
+    labelled,
+    weight,
+    decay: float,
+    aim,
+    fresh,
+    bend,
+    e_bend,
+    observed: bool = False,
 ) -> tuple:
     """What a pass needs of some rows, from their logits and their propensity.
 
@@ -176,6 +186,9 @@ def em_sums(
         Weighted targets of the current M-step, read; those of this E-step, written.
     bend, e_bend : ndarray of shape (n,) or None
         Written: ``w f (1 - f)`` and ``w q e (1 - e)``, the curvatures of each row.
+    observed : bool
+        Whether ``bend`` is how ``w (f - q)`` changes with the logit instead, targets included:
+        ``w (f - q) (1 - f - q)`` of unlabelled rows, which may be negative.
 
     Returns
     -------
@@ -203,6 +216,7 @@ def em_sums(
             labelled,
             NOTHING if weight is None else weight,
             decay,
+            observed,
             aim,
             fresh,
             NOTHING if bend is None else bend,
@@ -220,7 +234,7 @@ def em_sums(
     elif codes is not None:
         e, not_e = e[codes], not_e[codes]
     log_likelihood, expected, surplus, left = _e_step(
-        logits(X, theta), e, not_e, labelled, weight, decay, aim, fresh, bend
+        logits(X, theta), e, not_e, labelled, weight, decay, aim, fresh, bend, observed
     )
     if codes is not None:
         positives += np.bincount(codes, weights=fresh, minlength=len(positives))
@@ -235,7 +249,7 @@ def em_sums(
     return *sums, *gradients(Xe, fresh * surplus, aim * surplus)
 
 
-def _e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend):
+def _e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend, observed: bool):
     """Sums of a pass, and the residuals of each row towards the fresh and the current targets."""
     E = np.maximum(eta, MIN_LOGIT)
     np.negative(E, out=E)
@@ -254,7 +268,9 @@ def _e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend):
     np.negative(E, out=E)
     surplus = np.where(labelled, E, surplus)
     surplus *= f
-    if bend is not None:
+    if bend is not None and observed:
+        np.copyto(bend, np.where(labelled, f * bend, surplus * (bend - q)))
+    elif bend is not None:
         bend *= f
     np.copyto(fresh, np.where(labelled, 1.0, q))
     if weight is None:

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
@@ -151,7 +152,7 @@ class WideCurvature(_Secant):
     """The penalised Hessian of many columns, known by its products; solved by PCG.
 
     ``h`` is the curvature of each row, as an array or as a function of a block. The
-    preconditioner is the diagonal.
+    preconditioner is the diagonal, of the absolute values.
     """
 
     def __init__(
@@ -161,29 +162,29 @@ class WideCurvature(_Secant):
         if not callable(h):
             blocks, h = blocks.attach(h=h), attrgetter("h")
         self._blocks, self._h, self._ridge, self._rtol = blocks, h, ridge, rtol
-        self._diagonal = blocks.total(_diagonal, h) + self._ridge
+        self.diagonal = blocks.total(_diagonal, h) + self._ridge
 
     def product(self, v: np.ndarray) -> np.ndarray:
-        return self._blocks.total(_product, self._h, v) + self._ridge * v
+        return self._blocks.total(row_product, self._h, v) + self._ridge * v
 
     def _solve(self, gradient: np.ndarray) -> np.ndarray:
         n = len(gradient)
-        root = np.sqrt(self._diagonal)
+        root = np.sqrt(self.diagonal)
         # Solved for root * x, where the diagonal is 1 and |residual| is the norm used below.
         scaled = LinearOperator((n, n), matvec=lambda v: self.product(v / root) / root)
         x, _ = cg(scaled, gradient / root, rtol=self._rtol, maxiter=500)
         return x / root
 
     def whiten(self, gradient: np.ndarray) -> np.ndarray:
-        return gradient / np.sqrt(self._diagonal)
+        return gradient / np.sqrt(self.diagonal)
 
 
 def _diagonal(block: Block, curvature) -> np.ndarray:
-    h = curvature(block)
+    h = np.abs(curvature(block))
     return np.append(gram_diagonal(block.X, h), h.sum())
 
 
-def _product(block: Block, curvature, v: np.ndarray) -> np.ndarray:
+def row_product(block: Block, curvature, v: np.ndarray) -> np.ndarray:
     return hessian_product(block.X_for_kernels, curvature(block), v)
 
 
@@ -191,7 +192,8 @@ class RowCurvature:
     """``w f (1 - f)`` of each row of a block: kept by the pass at ``theta``, or made again."""
 
     def __init__(self, theta: np.ndarray):
-        self.theta, self._key = theta, theta.tobytes()
+        self.theta = theta
+        self._key: Any = theta.tobytes()
 
     def keep(self, block: Block, h: np.ndarray) -> None:
         block.kept["curvature"] = self._key, h
@@ -255,7 +257,7 @@ def fit_logistic(
     renew = True
     for iteration in range(max_iter):
         if bent or curvature is None:
-            curvature = curvature_at(blocks, theta, sums.hessian, ridge)
+            curvature = curvature_at(blocks, RowCurvature(theta), sums.hessian, ridge)
         step = -curvature.solve(gradient)
         slope = float(gradient @ step)
         done = -slope <= tol**2 * total
@@ -282,10 +284,10 @@ def fit_logistic(
     return LogisticFit(theta, max_iter, False, curvature)
 
 
-def curvature_at(blocks, theta, hessian, ridge) -> Curvature | WideCurvature:
-    """From the Hessian of the pass at ``theta``; where it made none, from its rows."""
+def curvature_at(blocks, of_rows, hessian, ridge) -> Curvature | WideCurvature:
+    """From the Hessian of a pass; where it made none, from the curvature ``of_rows``."""
     if hessian is None:
-        return WideCurvature(blocks, RowCurvature(theta), ridge)
+        return WideCurvature(blocks, of_rows, ridge)
     return Curvature(hessian, ridge)
 
 

@@ -15,8 +15,9 @@ from sarlearn._compat import (
     reporter,
     with_callbacks,
 )
-from sarlearn._em import LogisticEM, run_to_fixed_point, run_to_slope
+from sarlearn._em import LogisticEM, run_to_slope
 from sarlearn._estimator_em import EstimatorEM, EstimatorSide, run_estimators
+from sarlearn._fixed_point import run_to_fixed_point
 from sarlearn._kernels import logits
 from sarlearn._logistic import fit_logistic, weight_of
 from sarlearn._propensity import KnownPropensity, label_share, watch

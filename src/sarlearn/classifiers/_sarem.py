@@ -15,8 +15,9 @@ from sarlearn._compat import (
     reporter,
     with_callbacks,
 )
-from sarlearn._em import LogisticEM, run_to_fixed_point, run_to_slope
+from sarlearn._em import LogisticEM, run_to_slope
 from sarlearn._estimator_em import EstimatorEM, EstimatorSide, LogisticSide, run_estimators
+from sarlearn._fixed_point import run_to_fixed_point
 from sarlearn._propensity import (
     GroupedPropensity,
     choose_on_blocks,
