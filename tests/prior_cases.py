@@ -1,8 +1,8 @@
 """The 20 reference cases of the class-prior estimators, and what other implementations gave.
 
 ``data/prior_reference.csv`` holds estimates of the authors' or public Python code (BBE, DEDPUL, KM,
-PE; TIcE repaired for Python 3 and with its bounds from the estimation rows), of transliterations of
-MATLAB code (AlphaMax, pen-L1), and of the formulas on the same scores (EN).
+PE; TIcE repaired for Python 3 and with its bounds from the estimation rows, and "as published",
+with the tree's own rows in their place), of transliterations of MATLAB code (AlphaMax, pen-L1), and of the formulas on the same scores (EN).
 """
 
 import csv

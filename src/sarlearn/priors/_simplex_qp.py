@@ -1,7 +1,7 @@
 """Distance of a point to the convex hull of rows in a kernel's space, by interior point."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,9 @@ class Gram(Protocol):
     def times(self, v: np.ndarray) -> np.ndarray:
         """``K v``."""
 
+    def part(self, rows: np.ndarray) -> "Gram":
+        """The matrix of some rows."""
+
     def solver(self, d: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """The function from b to x, for one diagonal."""
 
@@ -49,6 +52,9 @@ class FactoredGram:
 
     def times(self, v):
         return self.Z @ (v @ self.Z)
+
+    def part(self, rows):
+        return FactoredGram(self.Z[rows])
 
     def solver(self, d):
         scaled = self.Z * (1.0 / np.sqrt(d))[:, None]
@@ -68,7 +74,6 @@ class WholeGram:
 
     def __init__(self, K: np.ndarray):
         self.K = K
-        self.buffer = np.empty_like(K)
 
     def __len__(self) -> int:
         return len(self.K)
@@ -76,11 +81,14 @@ class WholeGram:
     def times(self, v):
         return self.K @ v
 
+    def part(self, rows):
+        return WholeGram(self.K[np.ix_(rows, rows)])
+
     def solver(self, d):
-        np.copyto(self.buffer, self.K)
-        self.buffer[np.diag_indices_from(self.buffer)] += d
+        shifted = self.K.copy()
+        shifted[np.diag_indices_from(shifted)] += d
         # K is symmetric: its transpose is in the order LAPACK overwrites in place.
-        factor = cho_factor(self.buffer.T, lower=True, overwrite_a=True, check_finite=False)
+        factor = cho_factor(shifted.T, lower=True, overwrite_a=True, check_finite=False)
         return lambda b: cho_solve(factor, b, check_finite=False)
 
 
@@ -95,30 +103,49 @@ class Projection:
     n_iter: int
 
 
-def project_to_hull(gram: Gram, u: np.ndarray, stop, max_iter: int = 60) -> Projection:
+def project_to_hull(
+    gram: Gram, u: np.ndarray, stop, rows: np.ndarray | None = None, max_iter: int = 60
+) -> Projection:
     """``min (u - w)' K (u - w) / 2`` over the simplex ``w >= 0, sum w = 1``.
 
-    Mehrotra's predictor-corrector method; each step factors one matrix. `stop(projection)` says
-    whether the point is good enough; its `gap` is Frank and Wolfe's, ``w'g - min g``, which bounds
-    the error of the objective at any w of the simplex.
+    `stop(projection)` says whether the point is good enough; its `gap` is Frank and Wolfe's,
+    ``w'g - min g`` over all rows, which bounds the error of the objective at any w of the simplex.
+
+    `rows`, a mask, are those thought to carry weight: the problem is solved among them, and again
+    with the rows that would lower the objective, until the gap over all rows is small.
     """
-    n_rows = len(gram)
-    w = np.full(n_rows, 1.0 / n_rows)
-    slack = np.full(n_rows, 1.0 / n_rows)
+    inside = np.ones(len(gram), dtype=bool) if rows is None else rows.copy()
+    while True:
+        among = gram if inside.all() else gram.part(inside)
+        found, gradient = _solve_among(gram, among, inside, u, stop, max_iter)
+        wanted = ~inside & (gradient < found.weights @ gradient)
+        if stop(found) or not wanted.any():
+            return found
+        inside |= wanted
+
+
+def _solve_among(gram, among, inside, u, stop, max_iter) -> tuple[Projection, np.ndarray]:
+    """Mehrotra's predictor-corrector method; each step factors the matrix of the rows inside."""
+    n_inside = len(among)
+    weights = np.zeros(len(gram))
+    w = np.full(n_inside, 1.0 / n_inside)
+    slack = np.full(n_inside, 1.0 / n_inside)
     multiplier = 0.0
     for iteration in range(max_iter):
-        difference = u - w
+        weights[inside] = w
+        difference = u - weights
         gradient = -gram.times(difference)
-        gap = float(w @ gradient - gradient.min())
+        reached = float(weights @ gradient)
         squared = max(float(-difference @ gradient), 0.0)
-        found = Projection(w, difference, squared, gap, iteration)
-        complementarity = float(w @ slack) / n_rows
-        if stop(found) or complementarity * n_rows < 1e-13:
+        found = Projection(weights, difference, squared, reached - gradient.min(), iteration)
+        own = gradient[inside]
+        complementarity = float(w @ slack) / n_inside
+        if stop(replace(found, gap=reached - own.min())) or complementarity * n_inside < 1e-13:
             break
-        newton = _Newton(gram, w, slack, gradient - multiplier - slack)
+        newton = _Newton(among, w, slack, own - multiplier - slack)
         step, slack_step, _ = newton.direction(w * slack)
         reach, slack_reach = _to_boundary(w, step), _to_boundary(slack, slack_step)
-        predicted = float((w + reach * step) @ (slack + slack_reach * slack_step)) / n_rows
+        predicted = float((w + reach * step) @ (slack + slack_reach * slack_step)) / n_inside
         centering = (predicted / complementarity) ** 3 * complementarity
         step, slack_step, multiplier_step = newton.direction(
             w * slack + step * slack_step - centering
@@ -128,7 +155,7 @@ def project_to_hull(gram: Gram, u: np.ndarray, stop, max_iter: int = 60) -> Proj
         w /= w.sum()
         slack = slack + slack_reach * slack_step
         multiplier += slack_reach * multiplier_step
-    return found
+    return found, gradient
 
 
 class _Newton:

@@ -30,6 +30,7 @@ MIDPOINT_SHIFT = 0.01
 GAP_FLOOR = 1e-10
 SAME_LEVEL = 0.01
 FACTOR_TOL = 1e-6
+WEIGHTLESS = 1e-2  # times the mean weight: an interior point leaves rows that carry none near there
 WORTH_FACTORING = 4  # a factor of more than a quarter of the columns saves nothing
 
 
@@ -223,6 +224,7 @@ class _Embedding:
         self.direction = self.gram.times(self.delta)
         self.component = np.where(labelled, 1.0 / self.n_labelled, 0.0)
         self.distances: dict[float, float] = {1.0: 0.0}
+        self.carrying: dict[float, np.ndarray] = {}
 
     def threshold(self, variant: str) -> float:
         """The slope that KM1 or KM2 looks for."""
@@ -252,8 +254,21 @@ class _Embedding:
 
         return slope(self._project(lambda_, decided)) > threshold
 
+    def _likely_rows(self, lambda_: float) -> np.ndarray:
+        """The rows that are likely to carry weight.
+
+        What does so at a smaller lambda holds nearly all that does at this one; where none was
+        tried, the unlabelled rows and the labelled ones that did so before.
+        """
+        smaller = max((tried for tried in self.carrying if tried <= lambda_), default=None)
+        if smaller is not None:
+            return self.carrying[smaller]
+        return np.logical_or.reduce([self.component == 0, *self.carrying.values()])
+
     def _project(self, lambda_: float, stop) -> Projection:
-        found = project_to_hull(self.gram, self.component + lambda_ * self.delta, stop)
+        rows = self._likely_rows(lambda_) if isinstance(self.gram, WholeGram) else None
+        found = project_to_hull(self.gram, self.component + lambda_ * self.delta, stop, rows)
+        self.carrying[lambda_] = found.weights > WEIGHTLESS / len(found.weights)
         self.distances[lambda_] = float(np.sqrt(found.squared_distance))
         return found
 
