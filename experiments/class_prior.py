@@ -28,6 +28,7 @@ ESTIMATORS = {
     "AlphaMax": priors.AlphaMax,
     "AlphaMax_N": priors.AlphaMaxN,
     "TIcE": priors.TIcE,
+    "TIcE, as published": partial(priors.TIcE, bounds_from="tree_fold"),
     "DEDPUL": priors.DEDPUL,
     "BBE": priors.BestBinEstimator,
 }

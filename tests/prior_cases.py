@@ -2,7 +2,8 @@
 
 ``data/prior_reference.csv`` holds estimates of the authors' or public Python code (BBE, DEDPUL, KM,
 PE; TIcE repaired for Python 3 and with its bounds from the estimation rows, and "as published",
-with the tree's own rows in their place), of transliterations of MATLAB code (AlphaMax, pen-L1), and of the formulas on the same scores (EN).
+with the tree's own rows in their place), of transliterations of MATLAB code (AlphaMax, pen-L1), and
+of the formulas on the same scores (EN).
 """
 
 import csv
