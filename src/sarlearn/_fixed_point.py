@@ -1,9 +1,11 @@
 """Where SAR-EM comes to rest, by fewer passes than EM itself would take."""
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.sparse.linalg import LinearOperator, cg
 
 from sarlearn._acceleration import Anderson
 from sarlearn._blocks import Block
@@ -142,15 +144,24 @@ def solve_classifier(em: LogisticEM, theta_e: np.ndarray, tol: float) -> tuple[n
         of_rows = PointCurvature(point(x), "observed")
         return em.blocks.total(row_product, of_rows, v / root) / root + ridge * v / root**2
 
-    goal = tol * em.total_weight**0.5
-    start = em.theta * root
-    reach = float(np.linalg.norm(loss(start)[1]))
-    found = minimize(
-        loss,
-        start,
-        jac=True,
-        hessp=product,
-        method="trust-ncg",
-        options={"gtol": goal, "initial_trust_radius": max(reach, goal), "max_trust_radius": 1e9},
-    )
-    return found.x / root, float(np.linalg.norm(found.jac)) / em.total_weight**0.5
+    x = em.theta * root
+    value, gradient = loss(x)
+    goal, reach = tol * em.total_weight**0.5, float(np.linalg.norm(gradient))
+    # Below this slope, what a step gains drowns in the rounding of the sum.
+    blind = math.sqrt(1e-13 * abs(value))
+    if reach > max(goal, blind):
+        options = {"gtol": max(goal, blind), "initial_trust_radius": reach, "maxiter": 500}
+        options["max_trust_radius"] = np.inf
+        found = minimize(loss, x, jac=True, hessp=product, method="trust-ncg", options=options)
+        x, gradient = found.x, found.jac
+    for _ in range(10):
+        reach = float(np.linalg.norm(gradient))
+        if reach <= goal:
+            break
+        turn = LinearOperator((len(x), len(x)), matvec=partial(product, x))
+        trial = x - cg(turn, gradient, rtol=1e-3, maxiter=500)[0]
+        trial_gradient = loss(trial)[1]
+        if not np.linalg.norm(trial_gradient) < reach / 2:
+            break
+        x, gradient = trial, trial_gradient
+    return x / root, float(np.linalg.norm(gradient)) / em.total_weight**0.5
