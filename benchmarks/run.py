@@ -49,6 +49,7 @@ class Plan:
     small_seconds: float = 3.0
     rounds: int = 9
     dask_rows: tuple[int, ...] = (1_000_000, 5_000_000, 20_000_000, 50_000_000)
+    dask_rows_of_one: int = 20_000_000  # workers compared up to here: more only takes longer
     dask_block_rows: int = 250_000
     larger_gb: float = 10.0
     larger_limit: float = 1.0
@@ -227,7 +228,9 @@ class Benchmark:
         plan = self.plan
         cases = [("tiny", 4000, 2)]
         for rows in plan.dask_rows:
-            cases += [("rows", rows, 1), ("rows", rows, 2), ("memory", rows, 2)]
+            cases += [("rows", rows, 2), ("memory", rows, 2)]
+            if rows <= plan.dask_rows_of_one:
+                cases.append(("rows", rows, 1))
         if plan.larger_gb:
             cases.append(("larger", int(plan.larger_gb * 1e9 / ROW_BYTES), 2))
         return [

@@ -249,6 +249,11 @@ def targets(folder: Path) -> Table:
         if key in FASTER and key != "f":
             add(f"{key}: passes to the fixed point", PASSES,
                 number(methods.get("fixed_point"), "passes"))  # fmt: skip
+        if key == "f" and "fixed_point" in methods:
+            row = methods["fixed_point"]
+            met = "met" if str(row.get("tight_converged")) == "True" else "**missed**"
+            left = f"gradient {_plain(number(row, 'residual_f'), '.1e')}"
+            rows.append(["f: a fixed point, verified", "any", left, met])
         if key in ("c", "e"):
             row = methods["slope"]
             added, x_bytes = number(row, "added_bytes"), number(row, "x_bytes")
