@@ -182,6 +182,8 @@ def test_wide_rows(here, monkeypatch):
     agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
     monkeypatch.setattr(_partitions, "SHARE", 0.0)
     agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
+    model = sar_em(continuous.columns, stop="fixed_point", tol=1e-8)
+    agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
 
 
 def test_many_bundles_and_a_tree_of_sums(here, monkeypatch):
