@@ -1,0 +1,135 @@
+"""The write-up of the study: ``python -m experiments.crossfit_every_column_report``.
+
+Every number comes from the tracked tables; only the order of events is told in words.
+"""
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from .crossfit_report import _mean, _table
+from .store import write_atomically
+
+HERE = Path(__file__).parent / "results" / "crossfit_every_column"
+CELL = ("dataset", "mechanism", "told", "repeat")
+SCORES = {
+    "accuracy": "accuracy",
+    "auc": "AUC",
+    "log_loss": "log loss",
+    "prior_error": "prior error",
+    "propensity_error": "error of e",
+    "cpu_seconds": "CPU s",
+}
+
+EVENTS = """\
+# Cross-fitting where every column is said to drive labelling
+
+If every column is a propensity attribute, `P(s=1|x) = f(x) e(x)` holds for every `f` above
+`P(s=1|x)`, with `e = P(s=1|x) / f`: the labels say nothing about which is which, and any class
+prior from `P(s=1)` to 1 explains them. With two logistic models the factors can also be exchanged
+as they are. SAR-EM answers all the same, by where it starts (one propensity for all) and by its
+decay. The cross-fit's label model has neither, and took now one factor, now the other.
+
+## Order of events
+
+1. The benchmark of SAR learners (`sar_learners`) showed the loss.
+2. Design, seeds of phase "design": ways out. `free` is the label model as it was; `ridge` has
+   SAR-EM's penalty on its propensity; `kept` holds SAR-EM's propensity (C=10) and fits only slope
+   and intercept of the held-out scores; `kept, C=1` the same with SAR-EM's default penalty;
+   `scaled` gives SAR-EM's logit a slope and an intercept. The design was cut short after the cells
+   below (12 more, of Adult with the attribute along the class, were half a set and are left out)
+   and four labellings of scikit-learn's breast cancer table, now a test. `kept` was taken: by the
+   argument above there is nothing but SAR-EM's own choice to be used, and it has nothing to tune.
+   `ridge` went the way of `free` on Adult, `scaled` missed the class prior most where labelling
+   rises with the class probability. Between `kept` and `kept, C=1` the argument does not choose;
+   C=10 is the cross-fit's first step as it is.
+3. It went into the library (`cross-fit` below) for the case that no column that varies is left
+   out: a rule on the columns given, with no threshold. Then the verdict's seeds ran. Nothing was
+   changed afterwards.
+
+"most" is nine tenths of the columns, the true ones among them. There the library does what it
+does elsewhere: what is left out may be enough, and how much is enough is not known.
+Standard errors over cells in brackets; errors of prior and propensity are absolute.
+"""
+
+
+def main() -> None:
+    text = EVENTS
+    for name, title in (
+        ("design", "Design: Breast Cancer, five mechanisms"),
+        ("design_adult", "Design: Adult, weak attribute"),
+        ("verdict_tables", "Verdict: tables, five mechanisms, all columns told"),
+        ("verdict_words", "Verdict: newsgroups, three attributes, all 200 words told"),
+        ("verdict_most", "Verdict: true attributes, and nine tenths of the columns"),
+    ):
+        rows = [row for row in _read(name) if row.get("accuracy")]
+        if rows:
+            names = ", ".join(dict.fromkeys(row["dataset"] for row in rows))
+            text += f"\n## {title}\n\nMeasured on {names}.\n" + _scores(rows)
+            if name.startswith("verdict"):
+                text += _differences(rows)
+    text += _coverage()
+    write_atomically(HERE / "REPORT.md", text)
+    print(text)
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    path = HERE / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _coverage() -> str:
+    found = [
+        f"{row['experiment']} {row['finished']} of {row['planned']}" for row in _read("coverage")
+    ]
+    return f"\nCells measured so far: {'; '.join(found)}.\n"
+
+
+def _groups(rows) -> dict[tuple[str, str], list[dict[str, str]]]:
+    found: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
+    for row in rows:
+        found[row["told"], row["method"]].append(row)
+    return dict(sorted(found.items(), key=lambda pair: pair[0][0], reverse=True))
+
+
+def _scores(rows) -> str:
+    lines = [
+        [told, method, str(len(group))]
+        + [f"{np.mean([abs(float(row[name])) for row in group]):.3f}" for name in SCORES]
+        + [f"{min(float(row['auc']) for row in group):.3f}"]
+        for (told, method), group in _groups(rows).items()
+    ]
+    return _table(["told", "method", "cells", *SCORES.values(), "least AUC"], lines)
+
+
+def _differences(rows) -> str:
+    """Of the library's cross-fit and each other method, paired by labelling."""
+    names = ("accuracy", "auc", "log_loss", "prior_error")
+    lines = []
+    for told in dict.fromkeys(row["told"] for row in rows):
+        by = defaultdict(dict)
+        for row in rows:
+            if row["told"] == told:
+                by[row["method"]][tuple(row[key] for key in CELL)] = row
+        ours = by.pop("cross-fit", {})
+        for method, cells in by.items():
+            both = [cell for cell in cells if cell in ours]
+            if len(both) > 1:
+                lines.append(
+                    [told, f"cross-fit minus {method}", str(len(both))]
+                    + [
+                        _mean(abs(float(ours[c][n])) - abs(float(cells[c][n])) for c in both)
+                        for n in names
+                    ]
+                )
+    head = ["told", "difference", "cells", *(SCORES[name] for name in names)]
+    return _table(head, lines) if lines else ""
+
+
+if __name__ == "__main__":
+    main()
