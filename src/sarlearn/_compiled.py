@@ -148,9 +148,11 @@ def e_step(
             for i in range(n):
                 e_[i], not_e_[i] = e[codes_[i]], not_e[codes_[i]]
         elif len(e) == 1:
-            e_[:], not_e_[:] = e[0], not_e[0]
+            for i in range(n):
+                e_[i], not_e_[i] = e[0], not_e[0]
         else:
-            e_[:n], not_e_[:n] = e[start : start + n], not_e[start : start + n]
+            for i in range(n):
+                e_[i], not_e_[i] = e[start + i], not_e[start + i]
         for i in range(n):
             is_labelled[i] = 1.0 if labelled_[i] else 0.0
         for i in range(n):
@@ -165,7 +167,10 @@ def e_step(
             excess[i] = f[i] * E[i] * (-1.0 if known else decay * e_[i] * share)
         for i in range(n):
             likelihood[i] = f[i] * (e_[i] if is_labelled[i] > 0.5 else E[i] + not_e_[i])
-        fresh_[:n], surplus_[:n] = q[:n], excess[:n]
+        for i in range(n):
+            fresh_[i] = q[i]
+        for i in range(n):
+            surplus_[i] = excess[i]
         if len(bend) and observed:
             for i in range(n):
                 not_f = f[i] * E[i]
@@ -306,12 +311,19 @@ def csr_gradient_pairs(data, indices, indptr, u, v, out):
     out[-1, 1] += _sum(v, len(v))
 
 
+@nb.njit(**STRICT)
+def _add(pairs, out):
+    for j in range(len(pairs)):
+        out[0, j] += pairs[j, 0]
+        out[1, j] += pairs[j, 1]
+
+
 @nb.njit([types.void(*X, IN, IN, OUT_2D) for X in CSR], cache=True, **STRICT)
 def csr_gradients(data, indices, indptr, u, v, out):
     """Adds ``[X 1]' u`` and ``[X 1]' v`` to the two rows of ``out``."""
     pairs = np.zeros((out.shape[1], 2))
     csr_gradient_pairs(data, indices, indptr, u, v, pairs)
-    out += pairs.T
+    _add(pairs, out)
 
 
 @nb.njit([types.void(X, IN, OUT_2D) for X in DENSE], cache=True, **FREE)
@@ -321,11 +333,13 @@ def hessian(X, h, out):
     width = (p // 4 + 1) * 4
     columns, scaled = np.zeros((width, HESSIAN_ROWS)), np.zeros((width, HESSIAN_ROWS))
     total = np.zeros((width, width))
-    columns[p] = 1.0
+    for i in range(HESSIAN_ROWS):
+        columns[p, i] = 1.0
     for start in range(0, n_rows, HESSIAN_ROWS):
         n = min(HESSIAN_ROWS, n_rows - start)
-        if n < HESSIAN_ROWS:
-            scaled[:] = 0.0
+        for i in range(n, HESSIAN_ROWS):
+            for j in range(p + 1):
+                scaled[j, i] = 0.0
         for i in range(n):
             bend = h[start + i]
             for j in range(p):
@@ -503,5 +517,5 @@ def csr_em_sums(
                 Xe[rows], e_here, labelled[rows], fresh[rows], aim[rows], not_e_here, bend_here,
                 e_out
             )  # fmt: skip
-    out += pairs.T
+    _add(pairs, out)
     return log_likelihood, expected
