@@ -34,7 +34,7 @@ reproduce: $(READY)
 	$(BIN)/python -m experiments run experiments/$(if $(FULL),full,reduced).toml
 	$(BIN)/python -m experiments analyse
 	$(BIN)/python -m experiments plot
-	$(BIN)/python -m experiments write
+	$(BIN)/python -m experiments write --readme README.md
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -26,6 +26,11 @@ def main(arguments: list[str] | None = None) -> int:
         from .write import write
 
         write(options.results, options.figures, options.output)
+        if options.readme is not None:
+            from .grids import Grids
+            from .headline import update_readme
+
+            update_readme(options.readme, Grids(options.results))
     return 0
 
 
@@ -81,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
             step.add_argument("--figures", type=Path, default=HERE / "figures")
         if name == "write":
             step.add_argument("--output", type=Path, default=HERE / "RESULTS.md")
+            step.add_argument("--readme", type=Path, help="also its two tables, between its marks")
     return parser
 
 

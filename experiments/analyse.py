@@ -39,9 +39,12 @@ def tables(folder: Path) -> dict[str, pd.DataFrame]:
     if len(rows := cells.get("class_prior", ())):
         found["class_prior"] = class_prior_table(rows)
         found["class_prior_curves"] = class_prior_curves(rows)
+    if len(rows := cells.get("class_prior_programs", ())):
+        found["class_prior_programs"] = class_prior_curves(rows)
     if len(rows := cells.get("one_attribute", ())):
         found["one_attribute"] = one_attribute_table(rows)
-    if len(rows := cells.get("three_attributes", ())):
+    # Another study may have an experiment of this name, with scores of its own.
+    if len(rows := cells.get("three_attributes", ())) and set(SCORES) <= set(rows):
         found["three_attributes"] = three_attributes_table(rows)
     if len(rows := cells.get("unbalanced", ())):
         found["unbalanced"] = three_attributes_table(rows, by=["balance"])

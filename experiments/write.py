@@ -23,6 +23,7 @@ transcribed from its tables, in `paper/`.
 """
 TITLES = {
     "class_prior": "1. Class prior under SCAR",
+    "class_prior_programs": "1. TIcE as published",
     "one_attribute": "2. One propensity attribute",
     "three_attributes": "3. Three propensity attributes",
     "unbalanced": "4. Unbalanced classes",

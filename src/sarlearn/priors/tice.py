@@ -45,9 +45,9 @@ class TIcE(PriorEstimator):
         Splits tried in each tree.
     bounds_from : {"other_folds", "tree_fold"}, default="other_folds"
         The rows that give the bounds. "tree_fold" does what the program published by the authors
-        does, and not what their article says: below the root it reads the bounds off the rows that
-        the tree was grown on, where labels are rich by selection. Its c is too high when few rows
-        are labelled and the slack hides that otherwise. For comparison with published figures.
+        does: below the root it reads the bounds off the rows that the tree was grown on, where
+        labels are rich by selection, and not off those held out for them. They no longer bound c;
+        the slack makes up for part of that. For comparison with published figures.
     cv : int >= 2, splitter or iterable, default=5
         Folds, the test part grows the tree.
     single_sample : bool, default=True
