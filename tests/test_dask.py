@@ -329,7 +329,9 @@ def test_an_interrupt_leaves_nothing_behind(client):
     def interrupt_soon():
         threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    model = sar_em(continuous.columns).set_callbacks(AtIteration(interrupt_soon))
+    # A fit that does not end before the interrupt comes.
+    model = sar_em(continuous.columns, tol=1e-300, max_iter=100_000)
+    model.set_callbacks(AtIteration(interrupt_soon))
     with pytest.raises(KeyboardInterrupt):
         model.fit(cut(continuous.X, 7), continuous.s)
     for _ in range(50):
