@@ -19,8 +19,8 @@ from sarlearn._stopping import EMResult, History
 ROOM = 4.0
 # Steps above this, as root mean square change of the logits, are far off.
 FAR = 1e-2
-# With many columns the classifier is solved to this share of what the propensity still moved.
-SHARE = 1e-3
+# With many columns the classifier is solved to at most this share of what is left to move.
+SHARE = 0.1
 
 
 def run_to_fixed_point(em: LogisticEM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
@@ -100,10 +100,11 @@ def _solve_in_turn(em: LogisticEM, history: History, tol: float, max_iter: int) 
     Newton's method in a trust region goes through them.
     """
     mixer = Anderson()
-    size, best_size = 1.0, np.inf
+    size, best_size = SHARE, np.inf
     target = em.propensity.theta
     for _ in range(3, max_iter):
-        inner = min(max(SHARE * size, tol / 2), 1e-2)
+        # Coarsely while the propensity is far off; finely at last, or what it feels is noise.
+        inner = max(min(SHARE, size**0.5) * size, tol / 2)
         theta, slope = solve_classifier(em, target, inner)
         em.move(np.concatenate([theta, target]))
         history.add(em, np.nan)
