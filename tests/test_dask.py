@@ -72,12 +72,6 @@ def sar_em(columns=(), **settings):
     return SAREMClassifier(columns, **({"window": 4, "tol": 0.01} | settings))
 
 
-def one_by_one(patch):
-    """A task for every partition."""
-    patch.setattr(_partitions, "BUNDLE_BYTES", 0)
-    patch.setattr(_partitions, "KEPT_BYTES", 0)
-
-
 def cut(values, n_parts: int):
     """An array in uneven chunks, the third of them empty."""
     sizes = np.full(n_parts, len(values) // n_parts)
@@ -193,7 +187,7 @@ def test_wide_rows(here, monkeypatch):
 
 
 def test_many_bundles_and_a_tree_of_sums(here, monkeypatch):
-    one_by_one(monkeypatch)
+    monkeypatch.setattr(_partitions, "BUNDLE_BYTES", 0)
     model = sar_em(discrete.columns)
     agree(model.fit(cut(discrete.X, 12), discrete.s), clone_fit(model, discrete))
 
@@ -218,7 +212,7 @@ def test_known_propensity(place, method):
 
 
 def test_two_runs_give_the_same_bytes(client, monkeypatch):
-    one_by_one(monkeypatch)
+    monkeypatch.setattr(_partitions, "BUNDLE_BYTES", 0)
     runs = [sar_em([0]).fit(cut(continuous.X, 10), continuous.s) for _ in range(2)]
     assert runs[0].coef_.tobytes() == runs[1].coef_.tobytes()
     for name, values in runs[0].history_.items():
@@ -313,7 +307,7 @@ def test_a_killed_worker_changes_nothing(tmp_path):
         a_cluster(tmp_path, 2) as (_, client),
         pytest.MonkeyPatch.context() as patch,
     ):
-        one_by_one(patch)
+        patch.setattr(_partitions, "BUNDLE_BYTES", 0)
         workers = client.run(os.getpid)
         callback = AtIteration(lambda: os.kill(min(workers.values()), signal.SIGKILL))
         model.set_callbacks(callback)

@@ -70,27 +70,12 @@ def compute(graph: dict, keys: list) -> list:
         raise
 
 
-def persist(graph: dict, keys: list, *, spread: bool = False) -> dict:
-    """A graph in which these keys are at hand: on the workers, or here where there are none.
-
-    With ``spread`` each thread is to have as many: left to itself, Dask put four pieces of one
-    table on one of two workers, and every pass took twice the time. Should a worker be gone,
-    others may do its part.
-    """
+def persist(graph: dict, keys: list) -> dict:
+    """A graph in which these keys are at hand: on the workers, or here where there are none."""
     client = _client()
     if client is None:
         return dict(zip(keys, _local_get()(graph, keys), strict=True))
-    places = [a for a, n in sorted(client.nthreads().items()) for _ in range(n)] if spread else []
-    if not places:
-        return dict(zip(keys, client.get(graph, keys, sync=False), strict=True))
-    found: dict = {}
-    for i, place in enumerate(places):
-        own = keys[i * len(keys) // len(places) : (i + 1) * len(keys) // len(places)]
-        if own:
-            part = dask.optimization.cull(graph, own)[0]
-            wanted = {"workers": [place], "allow_other_workers": True}
-            found |= zip(own, client.get(part, own, sync=False, **wanted), strict=True)
-    return found
+    return dict(zip(keys, client.get(graph, keys, sync=False), strict=True))
 
 
 def _local_get() -> Callable:
@@ -119,21 +104,12 @@ def _results(client, futures) -> list:
                 ) from None
 
 
-def threads() -> int:
-    """Tasks that can run at once."""
-    if _client() is None:
-        return os.cpu_count() or 1
-    return max(sum(worker["nthreads"] for worker in _workers()), 1)
-
-
-def _workers():
-    return _client().scheduler_info(n_workers=-1)["workers"].values()
-
-
 def memory() -> float:
     """Bytes the workers may use, or this machine has free."""
-    if _client() is not None:
-        return sum(worker["memory_limit"] or math.inf for worker in _workers())
+    client = _client()
+    if client is not None:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(worker["memory_limit"] or math.inf for worker in workers)
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
     except (AttributeError, ValueError, OSError):  # not known on this system
@@ -157,7 +133,7 @@ class DaskRows:
     """
 
     def __init__(self, graph, keys, rows, shape, *, is_sparse: bool, nnz: int, kept: bool):
-        self._graph, self._keys = persist(graph, keys, spread=True) if kept else graph, keys
+        self._graph, self._keys = persist(graph, keys) if kept else graph, keys
         self._rows, self.shape = rows, shape
         self.is_sparse, self.nnz, self.kept = is_sparse, nnz, kept
 

@@ -25,7 +25,6 @@ from sarlearn._dask import (
     names,
     nbytes,
     persist,
-    threads,
     whole_rows,
 )
 from sarlearn._kernels import compiled
@@ -40,9 +39,6 @@ from sarlearn._validation import (
 SHARE = 0.5
 # Small partitions are worked on together, up to this size: a task costs some milliseconds.
 BUNDLE_BYTES = 2**24
-# Those kept on the cluster up to a larger one, as long as each thread has so many tasks: of 0.24 s
-# a pass over 20 partitions of 40 MB on two workers, 0.17 s were spent on the way.
-KEPT_BYTES, TASKS_A_THREAD = 2**29, 1
 
 
 @dataclass
@@ -92,7 +88,7 @@ def read_rows(
     extents = _examined(graph, checked)
     classes = _agree(extents, warn_few)
     starts = np.cumsum([0, *(extent.n_rows for extent in extents)]).tolist()
-    bundles = _bundles(extents, kept)
+    bundles = _bundles(extents)
     is_sparse = any(extent.is_sparse for extent in extents)
     block_rows = None if is_sparse else _block_rows(n_columns)
     pieces = names("sarlearn-rows", len(bundles))
@@ -120,18 +116,14 @@ def _apply(part, asked: Own):
     return function(part, *arguments)
 
 
-def _bundles(extents: list[_Extent], kept: bool) -> list[list[int]]:
+def _bundles(extents: list[_Extent]) -> list[list[int]]:
     """Neighbouring partitions that are worked on together, because each is small."""
-    most = BUNDLE_BYTES
-    if kept:
-        share = sum(extent.n_bytes for extent in extents) / (TASKS_A_THREAD * threads())
-        most = max(most, min(math.ceil(share), KEPT_BYTES))
     bundles: list[list[int]] = []
-    size = most
+    size = BUNDLE_BYTES
     for number, extent in enumerate(extents):
         if not extent.n_rows:
             continue
-        if size + extent.n_bytes > most:
+        if size + extent.n_bytes > BUNDLE_BYTES:
             bundles.append([])
             size = 0
         bundles[-1].append(number)
