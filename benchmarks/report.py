@@ -42,11 +42,11 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
   loop, factors without scaling. Tried and dropped: blocks of four by four in registers, sixteen
   values a logarithm, gradients by columns of a sparse copy: no faster. More would take fewer
   passes, and that is `stop="fixed_point"`, which ends nearer the solution in a third of them.
-- **Many small fits.** Of the 230 microseconds of an iteration on 546 x 9 the pass over the rows
+- **Many small fits.** Of the 210 microseconds of an iteration on 546 x 9 the pass over the rows
   takes 12. The rest are some forty calls from Python, none above 30 microseconds: solving with the
   old Hessian and what steps taught, the propensity's M-step, norms, the stop rule, the record. It
   would take the loop itself compiled, a second copy of the mathematics, and even then 154 passes of
-  12 microseconds and 3 ms of validation by scikit-learn exceed the 3 ms aimed at.
+  12 microseconds, with the start and scikit-learn's validation (2 to 3 ms), exceed the 3 ms aimed at.
 - **Two threads, and the bound.** The two cores share their memory's bandwidth with each other and
   with other tenants of the machine; the same fit took from 4.5 to 6.5 s (c) within an hour.
 """
