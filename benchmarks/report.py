@@ -46,9 +46,9 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
   takes 12. The rest are some forty calls from Python, none above 30 microseconds: solving with the
   old Hessian and what steps taught, the propensity's M-step, norms, the stop rule, the record. It
   would take the loop itself compiled, a second copy of the mathematics, and even then 154 passes of
-  12 microseconds, with the start and scikit-learn's validation (2 to 3 ms), exceed the 3 ms aimed at.
+  12 microseconds, the start and scikit-learn's validation (2 to 3 ms) exceed the 3 ms aimed at.
 - **Two threads, and the bound.** The two cores share their memory's bandwidth with each other and
-  with other tenants of the machine; the same fit took from 4.5 to 6.5 s (c) within an hour.
+  with other tenants of the machine; the same fit of c took 5.4 s in one hour and 6.5 s in the next.
 """
 
 

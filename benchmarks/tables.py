@@ -251,7 +251,7 @@ def targets(folder: Path) -> Table:
                 number(methods.get("fixed_point"), "passes"))  # fmt: skip
         if key == "f" and "fixed_point" in methods:
             row = methods["fixed_point"]
-            met = "met" if str(row.get("tight_converged")) == "True" else "**missed**"
+            met = "met" if str(row.get("tight_converged")).lower() == "true" else "**missed**"
             left = f"gradient {_plain(number(row, 'residual_f'), '.1e')}"
             rows.append(["f: a fixed point, verified", "any", left, met])
         if key in ("c", "e"):
