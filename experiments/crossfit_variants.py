@@ -157,17 +157,7 @@ class PenalisedLabelModel(LabelModel):
             method="L-BFGS-B",
             bounds=[(1e-6, None)] + [(None, None)] * (len(plain.theta) - 1),
         )
-        theta = found.x
-        coef = theta[2:-1] / self._scales
-        return LabelFit(
-            slope=theta[0] / self._g_scale,
-            intercept=float(theta[1] - theta[0] * self._g_center / self._g_scale),
-            propensity_coef=coef,
-            propensity_intercept=float(theta[-1] - coef @ self._centers),
-            class_prior=self.class_prior(theta),
-            log_likelihood=self.log_likelihood(theta),
-            theta=theta,
-        )
+        return self.described(found.x)
 
 
 class FirthLabelModel(PenalisedLabelModel):

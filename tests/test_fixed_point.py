@@ -90,7 +90,7 @@ def test_observed_curvature_is_the_slope_of_the_gradient(wide):
         [(at(theta + h)[1].fresh - at(theta - h)[1].fresh) / 2e-5 for h in 1e-5 * np.eye(5)]
     )
     here, sums = at(theta, "observed")
-    (block,) = em.blocks.map(lambda block: block)._blocks
+    (block,) = em.blocks._blocks
     design = np.column_stack([data.X, np.ones(300)])
     h = _em.PointCurvature(here, "observed")(block)
     assert (h < 0).any()

@@ -65,8 +65,8 @@ def _mix(em: LogisticEM, history: History, tol: float, max_iter: int) -> bool:
             em.move(mixer.mix(), None)
             return True
         # New Hessians while far off, then at tries 8, 16, ...: an old one only slows the map down.
-        # Near, those in which targets follow halve the passes. They lead astray far off, and
-        # where only what raises the likelihood is kept.
+        # Near, those in which targets follow: 40 instead of 52 passes on 53,600 x 54. They lead
+        # astray far off, and where only what raises the likelihood is kept.
         bend = kind if size > FAR or tries & (tries - 1) == 0 else None
         if size <= FAR and em.decay < 1 and kind == "complete":
             kind = bend = "observed"

@@ -123,6 +123,10 @@ class LabelModel:
         theta = min(found, key=part._value)
         if part is not self:
             theta = self._climb(theta)
+        return self.described(theta)
+
+    def described(self, theta: np.ndarray) -> LabelFit:
+        """What these parameters say, in the units of the data."""
         coef = theta[2:-1] / self._scales
         return LabelFit(
             slope=theta[0] / self._g_scale,
