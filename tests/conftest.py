@@ -1,6 +1,7 @@
-"""Shared by the tests: simulated PU data, and where the real data are."""
+"""Shared by the tests: simulated PU data, where the real data are, a cluster for Dask."""
 
 import os
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,3 +28,28 @@ needs_data = pytest.mark.skipif(
     "SARLEARN_DATA" not in os.environ,
     reason="SARLEARN_DATA is not set: the real data sets are not here",
 )
+
+
+@pytest.fixture(scope="session")
+def client(tmp_path_factory):
+    """Two workers, started once: only here can modules share a fixture."""
+    from dask_tools import a_cluster
+
+    with a_cluster(tmp_path_factory.mktemp("dask"), 2) as (_, client):
+        yield client
+        warnings.simplefilter("ignore", ResourceWarning)  # the last test's filters hold here
+
+
+@pytest.fixture
+def here():
+    """No cluster: Dask's own scheduler in this thread, although a client may be about."""
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(params=["cluster", "here"])
+def place(request):
+    """Where tasks run."""
+    return request.getfixturevalue("client" if request.param == "cluster" else "here")
