@@ -1,6 +1,7 @@
-"""Shared by the tests: simulated PU data, where the real data are, a cluster for Dask."""
+"""Shared by the tests: simulated PU data, and fixtures that several modules use."""
 
 import os
+import shutil
 import warnings
 from types import SimpleNamespace
 
@@ -53,3 +54,46 @@ def here():
 def place(request):
     """Where tasks run."""
     return request.getfixturevalue("client" if request.param == "cluster" else "here")
+
+
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    """No data sets, an empty cache, no proxy: each test says what it adds."""
+    from sarlearn.datasets import _loaders
+
+    for name in ("SARLEARN_DATA", "SARLEARN_MIRROR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "*")
+    _loaders._parsed.cache_clear()
+    yield
+    _loaders._parsed.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory):
+    """Tables and a model that the command has fitted, made once."""
+    from cli_tools import fill
+
+    return fill(tmp_path_factory.mktemp("filled"))
+
+
+@pytest.fixture(scope="module")
+def folder(filled, tmp_path_factory):
+    """A copy of them, which the tests of a module may add to."""
+    return shutil.copytree(filled, tmp_path_factory.mktemp("work") / "copy")
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, folder):
+    """Run the command in this process; gives code, output and errors."""
+    from sarlearn import cli
+
+    monkeypatch.chdir(folder)
+
+    def run(*arguments):
+        code = cli.run([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run

@@ -10,27 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_tools import SOURCE, fill, process
+from cli_tools import SOURCE, process
 from sarlearn import cli
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return fill(tmp_path_factory.mktemp("work"))
-
-
-@pytest.fixture
-def call(capsys, monkeypatch, folder):
-    """Run the command in this process; gives code, output and errors."""
-    monkeypatch.chdir(folder)
-
-    def run(*arguments):
-        code = cli.run([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
 
 FIT = ("fit", "patients.csv", "-o", "bad.skops")
 GOOD = (*FIT, "--label", "diagnosed")

@@ -1,4 +1,4 @@
-"""Cross-fitting: the label model and its profile, the known-propensity solver, the learners."""
+"""Cross-fitting: the classifier and the class prior."""
 
 import pickle
 import time
@@ -7,216 +7,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import (
-    KFold,
-    RepeatedStratifiedKFold,
-    StratifiedKFold,
-    cross_validate,
-)
+from sklearn.model_selection import KFold, RepeatedStratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from conftest import make_pu
 from sarlearn import SAREMClassifier
-from sarlearn._blocks import RowBlocks
-from sarlearn._crossfit import calibrate, held_out_logits, nothing_left
-from sarlearn._known_fit import KnownPropensityFit
-from sarlearn._label_model import PROFILE_DROP, LabelModel
+from sarlearn._crossfit import calibrate, nothing_left
 from sarlearn.crossfit import CrossFitSARClassifier
 from sarlearn.priors.crossfit import CrossFitPrior
-
-# -- the label model ------------------------------------------------------------------------
-
-
-def scores_and_labels(n=1500, seed=0, n_attributes=2):
-    rng = np.random.default_rng(seed)
-    g = 3 * rng.standard_normal(n)
-    Z = rng.random((n, n_attributes))
-    y = rng.random(n) < expit(1.5 * g - 1)
-    e = expit(Z @ np.resize([2.0, -1.0], n_attributes) - 0.3)
-    return g, Z, y & (rng.random(n) < e), y
-
-
-@pytest.mark.parametrize("where", ["random", "extreme"])
-def test_label_model_derivatives(where):
-    g, Z, s, _ = scores_and_labels()
-    weight = np.random.default_rng(1).random(len(s))
-    model = LabelModel(g, Z, s, weight)
-    theta = np.array([1.0, -0.5, 0.3, -0.7, 0.2]) * (1 if where == "random" else 6)
-    gradient, information = model._derivatives(theta)
-    slope = approx_fprime(theta, model._value, 1e-6)
-    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-3)
-    assert np.linalg.eigvalsh(information).min() > 0
-
-
-def test_label_model_information_is_the_mean_curvature():
-    """Over labels drawn from the model the Hessian of the loss averages to it."""
-    g, Z, _, _ = scores_and_labels(400)
-    theta = np.array([2.0, -0.5, 0.4, -0.3, 0.2])
-    rng = np.random.default_rng(0)
-    model = LabelModel(g, Z, np.zeros(len(g), bool))
-    f, _, e, _, _ = model._parts(theta)
-    total = np.zeros((5, 5))
-    for _ in range(400):
-        model._labelled = rng.random(len(g)) < f * e
-        gradient = model._derivatives(theta)[0]
-        total += np.outer(gradient - model._ridge * theta, gradient - model._ridge * theta)
-    information = model._derivatives(theta)[1] - np.diag(model._ridge)
-    np.testing.assert_allclose(total / 400, information, atol=0.15 * information.max())
-
-
-def plain_loss(theta, g, Z, s):
-    f, e = expit(theta[0] * g + theta[1]), expit(Z @ theta[2:-1] + theta[-1])
-    return -np.log(np.where(s, f * e, 1 - f * e)).sum()
-
-
-def test_label_model_finds_what_a_generic_optimiser_finds():
-    g, Z, s, y = scores_and_labels(4000)
-    fit = LabelModel(g, Z, s).fit()
-    start = [1.0, 0.0, 0.0, 0.0, 0.0]
-    other = minimize(plain_loss, start, (g, Z, s), method="BFGS", options={"gtol": 1e-6})
-    found = [fit.slope, fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
-    np.testing.assert_allclose(found, other.x, atol=0.02)  # its ridge is 0.01
-    assert fit.log_likelihood == pytest.approx(-other.fun, abs=0.02)
-    assert fit.class_prior == pytest.approx(expit(fit.slope * g + fit.intercept).mean())
-    assert fit.class_prior == pytest.approx(y.mean(), abs=0.03)
-
-
-@pytest.mark.parametrize("n_attributes", [0, 2])
-def test_profile_ends_where_the_constrained_likelihood_has_dropped(n_attributes):
-    g, Z, s, _ = scores_and_labels(1000, n_attributes=n_attributes)
-    model = LabelModel(g, Z, s)
-    fit = model.fit()
-    profile = model.profile(fit)
-    assert profile.low < fit.class_prior < profile.high
-    assert profile.width == profile.high - profile.low
-    for end in (profile.low, profile.high):
-        held = {"type": "eq", "fun": lambda t, end=end: expit(t[0] * g + t[1]).mean() - end}
-        start = [fit.slope, fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
-        best = minimize(
-            plain_loss, start, (g, Z, s), method="SLSQP", constraints=held, options={"ftol": 1e-10}
-        )
-        assert best.fun + fit.log_likelihood == pytest.approx(PROFILE_DROP, rel=0.12)
-    assert (np.diff(profile.class_prior) > 0).all()
-    assert profile.log_likelihood.max() == fit.log_likelihood
-
-
-def test_range_reaches_the_label_share_where_all_positives_may_be_labelled():
-    rng = np.random.default_rng(0)
-    g = rng.standard_normal(300)
-    s = rng.random(300) < expit(g)
-    model = LabelModel(g, np.empty((300, 0)), s)
-    profile = model.profile(model.fit())
-    assert profile.low == pytest.approx(s.mean())
-    assert s.mean() < profile.high < 1
-
-
-def test_slope_stops_at_zero_for_scores_that_point_the_wrong_way():
-    g, _, s, _ = scores_and_labels(500)
-    fit = LabelModel(-g, np.empty((500, 0)), s).fit()
-    assert fit.slope == 0
-    assert s.mean() < fit.class_prior < 1
-
-
-def test_label_model_weights_are_repetitions():
-    g, Z, s, _ = scores_and_labels(300)
-    times = np.random.default_rng(0).integers(1, 4, 300)
-    weighted = LabelModel(g, Z, s, times.astype(float))
-    repeated = LabelModel(*(np.repeat(part, times, axis=0) for part in (g, Z, s)))
-    one, two = weighted.fit(), repeated.fit()
-    assert one.class_prior == pytest.approx(two.class_prior, rel=1e-6)
-    np.testing.assert_allclose(one.propensity_coef, two.propensity_coef, rtol=1e-4)
-    ends = [(m.profile(f).low, m.profile(f).high) for m, f in [(weighted, one), (repeated, two)]]
-    np.testing.assert_allclose(*ends, rtol=1e-4)
-
-
-def test_large_label_model_starts_on_a_part_and_ends_on_all_rows():
-    g, Z, s, y = scores_and_labels(50_000)
-    model = LabelModel(g, Z, s)
-    assert len(model._part()._g) == 25_000
-    fit = model.fit()
-    assert np.abs(model._derivatives(fit.theta)[0]).max() < 0.1
-    assert fit.class_prior == pytest.approx(y.mean(), abs=0.01)
-
-
-# -- the solver with a known propensity -----------------------------------------------------
-
-
-def known_loss(theta, X, s, e, C):
-    f = expit(X @ theta[:-1] + theta[-1])
-    return -np.log(np.where(s, f, 1 - f * e)).sum() + theta[:-1] @ theta[:-1] / (2 * C)
-
-
-@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
-def test_known_propensity_fit_is_the_optimum(C):
-    data = make_pu(800)
-    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
-    fit = problem.solve(C, np.zeros(7), tol=1e-12)
-    best = minimize(known_loss, np.zeros(7), (data.X, data.s, data.e, C), options={"gtol": 1e-7})
-    assert fit.converged
-    np.testing.assert_allclose(fit.theta, best.x, atol=1e-4)
-
-
-def test_known_propensity_fit_gradient():
-    data = make_pu(200)
-    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
-    theta, ridge = np.linspace(-2, 2, 7), np.append(np.full(6, 0.1), 0.0)
-    value, gradient = problem._pass(theta, ridge, False)
-    assert value == pytest.approx(known_loss(theta, data.X, data.s, data.e, 10.0))
-    slope = approx_fprime(theta, known_loss, 1e-6, data.X, data.s, data.e, 10.0)
-    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-3)
-
-
-def test_known_propensity_fit_does_not_depend_on_how_rows_are_kept(monkeypatch):
-    data = make_pu(500)
-    times = np.random.default_rng(0).integers(1, 3, 500)
-
-    def solve(X, s, e, weight=None, block_rows=None):
-        problem = KnownPropensityFit(RowBlocks(X, block_rows=block_rows), s, weight, e)
-        return problem.solve(1.0, np.zeros(7), tol=1e-13).theta
-
-    plain = solve(data.X, data.s, data.e)
-    np.testing.assert_allclose(solve(data.X, data.s, data.e, block_rows=37), plain, atol=1e-6)
-    np.testing.assert_allclose(solve(sparse.csr_array(data.X), data.s, data.e), plain, atol=1e-6)
-    repeated = solve(*(np.repeat(part, times, axis=0) for part in (data.X, data.s, data.e)))
-    weighted = solve(data.X, data.s, data.e, times.astype(float))
-    np.testing.assert_allclose(weighted, repeated, atol=1e-6)
-    monkeypatch.setattr("sarlearn._known_fit.DENSE_COLUMNS", 2)  # the way of very many columns
-    np.testing.assert_allclose(solve(data.X, data.s, data.e), plain, atol=1e-6)
-    weighted_wide = solve(data.X, data.s, data.e, times.astype(float))
-    np.testing.assert_allclose(weighted_wide, weighted, atol=1e-6)
-
-
-def test_known_propensity_fit_says_when_it_was_stopped():
-    data = make_pu(300)
-    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
-    assert not problem.solve(1.0, np.zeros(7), tol=1e-12, max_iter=2).converged
-
-
-def test_held_out_scores_have_not_seen_the_row():
-    data = make_pu(400)
-    folds = list(StratifiedKFold(4, shuffle=True, random_state=0).split(data.X, data.s))
-    Cs = [10.0, 0.5]  # in any order
-    scores = held_out_logits(data.X, data.s, None, data.e, folds, Cs, np.zeros(7))
-    for train, test in folds:
-        problem = KnownPropensityFit(RowBlocks(data.X[train]), data.s[train], None, data.e[train])
-        for column, C in enumerate(Cs):
-            theta = problem.solve(C, np.zeros(7), tol=1e-12).theta
-            alone = data.X[test] @ theta[:-1] + theta[-1]
-            # Fits stop within 0.01 nats of their optimum.
-            assert np.sqrt(np.mean((scores[test, column] - alone) ** 2)) < 0.15
-
-
-# -- the learners ---------------------------------------------------------------------------
 
 STOCK = [
     CrossFitSARClassifier(),

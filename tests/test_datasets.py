@@ -1,16 +1,9 @@
-"""Data sets: the paper's table, parsers, the cache, downloads from a real server on loopback."""
+"""Data sets: the paper's table, and the parsers."""
 
-import bz2
 import gzip
-import hashlib
 import io
-import os
-import socket
 import sys
 import tarfile
-import threading
-import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -18,38 +11,23 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from conftest import needs_data
+from dataset_tools import DATA
 from sarlearn import datasets
-from sarlearn.datasets import _files, _loaders
-from sarlearn.datasets._catalog import CATALOG, PAPER_PAIRS
-from sarlearn.datasets._files import DataFile, obtain
+from sarlearn.datasets._catalog import PAPER_PAIRS
 from sarlearn.datasets._newsgroups import NOT_IN_WORD_COUNT_VERSION, parse_newsgroups
 from sarlearn.datasets._parse import parse_adult, parse_breast_cancer, parse_ijcnn, parse_mushroom
 
-DATA = os.environ.get("SARLEARN_DATA")
-needs_data = pytest.mark.skipif(
-    not DATA, reason="set SARLEARN_DATA to the directory of the paper's data sets"
-)
+pytestmark = pytest.mark.usefixtures("no_data")
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch, tmp_path):
-    """No data, an empty cache, no proxy: each test says what it adds."""
-    for name in ("SARLEARN_DATA", "SARLEARN_MIRROR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "*")
-    _loaders._parsed.cache_clear()
-    yield
-    _loaders._parsed.cache_clear()
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_cache(tmp_path_factory):
     return tmp_path_factory.mktemp("parsed-once")
 
 
 @pytest.fixture
-def real_data(monkeypatch, shared_cache):
+def real_data(monkeypatch, no_data, shared_cache):
     monkeypatch.setenv("SARLEARN_DATA", str(DATA))
     monkeypatch.setenv("SARLEARN_CACHE", str(shared_cache))
 
@@ -303,309 +281,3 @@ def test_parse_newsgroups():
     assert dense[:99].tolist() == [[1, 0]] * 99
     assert dense[99:101].tolist() == [[1, 1], [1, 1]]  # comp 100; rec 99 before rec 1000
     assert dense[101:].tolist() == [[0, 1]] * 99
-
-
-# Files on disk ----------------------------------------------------------------------------------
-
-CONTENT = b"one,two,three\n" * 20_000
-DIGEST = hashlib.sha256(CONTENT).hexdigest()
-TEXT = DataFile("set", "set.data", ("http://127.0.0.1:9/set.data",), ((DIGEST, len(CONTENT)),))
-
-
-def put(root: Path, name: str, raw: bytes) -> Path:
-    path = root / "set" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(raw)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("name", "compress"),
-    [("set.data", bytes), ("set.data.gz", gzip.compress), ("set.data.bz2", bz2.compress)],
-)
-@pytest.mark.parametrize("place", ["SARLEARN_DATA", "SARLEARN_CACHE"])
-def test_a_file_is_known_by_its_content(monkeypatch, tmp_path, name, compress, place):
-    monkeypatch.setenv(place, str(tmp_path / "place"))
-    put(tmp_path / "place", name, compress(CONTENT))
-    assert obtain([TEXT], download=False) == [CONTENT]
-
-
-def test_member_of_a_zip_file(tmp_path):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("inner/list", CONTENT)
-    zipped = DataFile("set", "list.zip", (), TEXT.contents, ("list.txt",), zip_member="inner/list")
-    put(tmp_path / "cache", "list.zip", buffer.getvalue())
-    assert obtain([zipped], download=False) == [CONTENT]
-    put(tmp_path / "cache", "list.zip", buffer.getvalue().replace(b"inner", b"other"))
-    with pytest.raises(OSError, match="damaged: it cannot be decompressed"):
-        obtain([zipped], download=False)
-    (tmp_path / "cache/set/list.zip").unlink()
-    put(tmp_path / "cache", "list.txt", CONTENT)
-    assert obtain([zipped], download=False) == [CONTENT]
-
-
-@pytest.mark.parametrize(
-    ("name", "raw", "message"),
-    [
-        (
-            "set.data",
-            CONTENT[:-1],
-            rf"content has sha256 [0-9a-f]{{64}} \(279,999 bytes\).*{DIGEST}",
-        ),
-        ("set.data", CONTENT.replace(b"two", b"tow", 1), r"not the expected set\.data"),
-        ("set.data.gz", gzip.compress(CONTENT)[:-9], "cannot be decompressed"),
-        ("set.data.bz2", bz2.compress(CONTENT)[:50], "cannot be decompressed"),
-        ("set.data.gz", gzip.compress(b"0" * 10_000_000), r"1,048,576 bytes"),
-        ("set.data", b"", r"\(0 bytes\)"),
-    ],
-)
-def test_a_corrupted_file_is_refused_and_named(tmp_path, name, raw, message):
-    path = put(tmp_path / "cache", name, raw)
-    with pytest.raises(OSError, match=message) as caught:
-        obtain([TEXT], download=True)
-    assert str(path) in str(caught.value)
-    assert path.read_bytes() == raw  # the user's file is not touched
-
-
-@needs_data
-def test_a_corrupted_data_set_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setenv("SARLEARN_DATA", str(tmp_path))
-    original = Path(DATA, "breast_cancer_wisconsin", "breast-cancer-wisconsin.data").read_bytes()
-    (tmp_path / "breast_cancer_wisconsin").mkdir()
-    target = tmp_path / "breast_cancer_wisconsin" / "breast-cancer-wisconsin.data"
-    target.write_bytes(original.replace(b"1000025,5", b"1000025,6"))
-    monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path.parent / f"{tmp_path.name}-cache"))
-    with pytest.raises(OSError, match=r"not the expected breast-cancer-wisconsin\.data"):
-        datasets.load_breast_cancer_wisconsin()
-    target.write_bytes(original)
-    assert datasets.load_breast_cancer_wisconsin().X.shape == (683, 9)
-
-
-def test_cache_inside_the_data_directory_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setenv("SARLEARN_DATA", str(tmp_path))
-    monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "here"))
-    with pytest.raises(ValueError, match="never written to; set SARLEARN_CACHE"):
-        _files.cache_dir()
-
-
-def test_default_cache_is_in_the_home_directory(monkeypatch, tmp_path):
-    monkeypatch.delenv("SARLEARN_CACHE")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert _files.cache_dir() == tmp_path / ".cache" / "sarlearn"
-
-
-# The cache of parsed data -----------------------------------------------------------------------
-
-
-@needs_data
-def test_parsed_once(monkeypatch, tmp_path):
-    data, cache = tmp_path / "data", tmp_path / "cache"
-    source = Path(DATA, "mushroom", "agaricus-lepiota.data")
-    target = data / "mushroom" / source.name
-    target.parent.mkdir(parents=True)
-    target.write_bytes(source.read_bytes())
-    monkeypatch.setenv("SARLEARN_DATA", str(data))
-    first = datasets.load_mushroom()
-    assert [path.name for path in data.rglob("*") if path.is_file()] == [source.name]
-    (parsed,) = (cache / "parsed").iterdir()
-
-    target.unlink()  # from here on only what was parsed is left
-    again = datasets.load_mushroom()  # from this process
-    _loaders._parsed.cache_clear()
-    stored = datasets.load_mushroom()  # from the cache
-    for other in (again, stored):
-        np.testing.assert_array_equal(other.X, first.X)
-        np.testing.assert_array_equal(other.y, first.y)
-        assert other.feature_names == first.feature_names
-
-    # Damaged, the parsed file is made again from the source, not believed.
-    target.write_bytes(source.read_bytes())
-    whole = parsed.read_bytes()
-    for damaged in (whole[:1000], b"", whole[:5000] + b"\xff" + whole[5001:]):
-        parsed.write_bytes(damaged)
-        _loaders._parsed.cache_clear()
-        np.testing.assert_array_equal(datasets.load_mushroom().X, first.X)
-        assert parsed.read_bytes() == whole
-
-
-@needs_data
-def test_a_cache_that_cannot_be_written_only_warns(monkeypatch, tmp_path):
-    monkeypatch.setenv("SARLEARN_DATA", str(DATA))
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="Could not keep .* set SARLEARN_CACHE"):
-        data = datasets.load_breast_cancer_wisconsin()
-    assert data.X.shape == (683, 9)
-
-
-# Downloads from a real server ---------------------------------------------------------------------
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Serves CONTENT or files of SARLEARN_DATA, as well as the first part of the path says."""
-
-    def do_GET(self):
-        manner, _, rest = self.path.strip("/").partition("/")
-        self.server.requests.append((self.path, self.headers["User-Agent"]))
-        body = CONTENT if rest == "set/set.data" else Path(str(DATA), rest).read_bytes()
-        if manner == "missing":
-            self.send_error(404)
-            return
-        if manner == "wrong":
-            body = body[:100] + b"#" + body[101:]
-        elif manner == "endless":
-            body = body * 10
-        elif manner == "short":  # a page of some portal, whole as such
-            body = b"<html>please log in</html>"
-        self.send_response(200)
-        if manner == "chunked-cut":
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            self.wfile.write(f"{len(body):x}\r\n".encode() + body[: len(body) // 2])
-        elif manner == "cut-without-length":
-            self.end_headers()
-            self.wfile.write(body[: len(body) // 2])
-        else:
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[: len(body) // 2] if manner == "cut" else body)
-        self.close_connection = True
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def server():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.requests = []
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def address(server, manner):
-    return f"http://127.0.0.1:{server.server_port}/{manner}"
-
-
-def files_in(directory: Path) -> list[str]:
-    return sorted(str(p.relative_to(directory)) for p in directory.rglob("*") if p.is_file())
-
-
-def test_whole_download_is_kept_and_not_repeated(monkeypatch, tmp_path, server):
-    monkeypatch.setenv("SARLEARN_MIRROR", address(server, "good") + "/")
-    assert obtain([TEXT], download=True) == [CONTENT]
-    assert files_in(tmp_path / "cache") == ["set/set.data"]
-    assert (tmp_path / "cache/set/set.data").read_bytes() == CONTENT
-    assert obtain([TEXT], download=True) == [CONTENT]
-    ((path, agent),) = server.requests
-    assert path == "/good/set/set.data"
-    assert agent == "sarlearn"
-
-
-@pytest.mark.parametrize(
-    ("manner", "message"),
-    [
-        ("cut", "the connection was cut after 140,000 of 280,000 bytes"),
-        ("chunked-cut", "the connection was cut in the middle"),
-        ("cut-without-length", r"the download is not the expected set\.data.*\(140,000 bytes\)"),
-        ("wrong", rf"the download is not the expected set\.data.*expected sha256 {DIGEST}"),
-        ("short", r"\(26 bytes\), expected"),
-        ("endless", r"more than 1,048,576 bytes came; set\.data is smaller"),
-        ("missing", r"HTTP status 404 \(Not Found\)"),
-    ],
-)
-def test_bad_download_leaves_nothing_and_says_so(monkeypatch, tmp_path, server, manner, message):
-    monkeypatch.setenv("SARLEARN_MIRROR", address(server, manner))
-    with pytest.raises(OSError, match=message) as caught:
-        obtain([TEXT], download=True)
-    assert files_in(tmp_path) == []
-    text = str(caught.value)
-    assert "Nothing was kept" in text
-    assert f"{address(server, manner)}/set/set.data: " in text
-    assert str(tmp_path / "cache" / "set") in text
-
-
-def test_second_address_is_tried_when_the_first_fails(tmp_path, server):
-    urls = tuple(f"{address(server, m)}/set/set.data" for m in ("missing", "wrong", "good"))
-    file = DataFile("set", "set.data", urls, TEXT.contents)
-    assert obtain([file], download=True) == [CONTENT]
-    assert len(server.requests) == 3
-    assert files_in(tmp_path) == ["cache/set/set.data"]
-
-
-def test_offline_error_lists_every_missing_file_and_where_to_put_it(monkeypatch, tmp_path):
-    with socket.socket() as taken:  # bound, not listening: nobody answers there
-        taken.bind(("127.0.0.1", 0))
-        mirror = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        monkeypatch.setenv("SARLEARN_MIRROR", mirror)
-        monkeypatch.setenv("SARLEARN_DATA", str(tmp_path / "data"))
-        with pytest.raises(OSError, match=r"Could not get adult\.data, adult\.test:") as caught:
-            datasets.load_adult()
-    text = str(caught.value)
-    assert f"{mirror}/adult/adult.data: no connection (" in text
-    assert f"{tmp_path / 'data' / 'adult'} or {tmp_path / 'cache' / 'adult'}" in text
-    for file in CATALOG["adult"].files:
-        assert f"{file.name}: sha256 {file.contents[0][0]}" in text
-        assert file.urls[0] in text
-    assert files_in(tmp_path) == []
-
-
-def test_downloading_can_be_forbidden(monkeypatch, server):
-    monkeypatch.setenv("SARLEARN_MIRROR", address(server, "good"))
-    with pytest.raises(OSError, match="downloading was not allowed"):
-        datasets.load_mushroom(download_if_missing=False)
-    assert server.requests == []
-
-
-def test_mirror_must_be_an_address(monkeypatch):
-    monkeypatch.setenv("SARLEARN_MIRROR", "/some/directory")
-    with pytest.raises(ValueError, match=r"must start with http.*'/some/directory'"):
-        obtain([TEXT], download=True)
-
-
-@needs_data
-def test_load_by_download(monkeypatch, tmp_path, server):
-    monkeypatch.setenv("SARLEARN_MIRROR", address(server, "good"))
-    data = datasets.load_breast_cancer_wisconsin()
-    assert data.X.shape == (683, 9)
-    assert "breast_cancer_wisconsin/breast-cancer-wisconsin.data" in files_in(tmp_path / "cache")
-    monkeypatch.setenv("SARLEARN_MIRROR", address(server, "cut"))
-    with pytest.raises(OSError, match="the connection was cut"):
-        datasets.load_mushroom()
-    assert not any("mushroom" in name for name in files_in(tmp_path))
-    monkeypatch.setenv("SARLEARN_MIRROR", address(server, "good"))
-    assert datasets.load_mushroom().X.shape == (8_124, 111)
-
-
-def test_progress_bar_on_a_terminal(monkeypatch, capsys, server):
-    monkeypatch.setenv("SARLEARN_MIRROR", address(server, "good"))
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes the captured stream for a terminal
-    obtain([TEXT], download=True)
-    shown = capsys.readouterr().err
-    assert "Downloading set.data" in shown
-    assert "280.0/280.0 kB" in shown
-
-
-def test_silent_without_terminal_or_without_rich(monkeypatch, tmp_path, capsys, server):
-    monkeypatch.setenv("SARLEARN_MIRROR", address(server, "good"))
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    obtain([TEXT], download=True)
-    (tmp_path / "cache/set/set.data").unlink()
-    monkeypatch.setitem(sys.modules, "rich.console", None)
-    assert obtain([TEXT], download=True) == [CONTENT]
-    assert capsys.readouterr() == ("", "")
-
-
-def test_catalogue_is_well_formed():
-    for data_set in CATALOG.values():
-        for file in data_set.files:
-            assert file.urls
-            assert all(url.startswith("https://") for url in file.urls)
-            for digest, size in file.contents:
-                assert len(digest) == 64
-                assert int(digest, 16)
-                assert size is None or 0 < size < file.limit
