@@ -3,13 +3,11 @@
 Every number comes from the tracked tables; only the order of events is told in words.
 """
 
-import csv
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
-from .crossfit_report import _mean, _table
+from .report_tools import Row, by_method, differences, grouped, mean, read_table, sections, table
 from .store import write_atomically
 
 HERE = Path(__file__).parent / "results" / "crossfit_every_column"
@@ -21,6 +19,13 @@ SCORES = {
     "prior_error": "prior error",
     "propensity_error": "error of e",
     "cpu_seconds": "CPU s",
+}
+TITLES = {
+    "design": "Design: Breast Cancer, five mechanisms",
+    "design_adult": "Design: Adult, weak attribute",
+    "verdict_tables": "Verdict: tables, five mechanisms, all columns told",
+    "verdict_words": "Verdict: newsgroups, three attributes, all 200 words told",
+    "verdict_most": "Verdict: true attributes, and nine tenths of the columns",
 }
 
 EVENTS = """\
@@ -56,79 +61,48 @@ Standard errors over cells in brackets; errors of prior and propensity are absol
 
 
 def main() -> None:
-    text = EVENTS
-    for name, title in (
-        ("design", "Design: Breast Cancer, five mechanisms"),
-        ("design_adult", "Design: Adult, weak attribute"),
-        ("verdict_tables", "Verdict: tables, five mechanisms, all columns told"),
-        ("verdict_words", "Verdict: newsgroups, three attributes, all 200 words told"),
-        ("verdict_most", "Verdict: true attributes, and nine tenths of the columns"),
-    ):
-        rows = [row for row in _read(name) if row.get("accuracy")]
-        if rows:
-            names = ", ".join(dict.fromkeys(row["dataset"] for row in rows))
-            text += f"\n## {title}\n\nMeasured on {names}.\n" + _scores(rows)
-            if name.startswith("verdict"):
-                text += _differences(rows)
-    text += _coverage()
+    text = EVENTS + sections(HERE, TITLES, "accuracy", _section) + _coverage()
     write_atomically(HERE / "REPORT.md", text)
     print(text)
 
 
-def _read(name: str) -> list[dict[str, str]]:
-    path = HERE / f"{name}.csv"
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+def _section(name: str, rows: list[Row]) -> str:
+    text = f"\nMeasured on {', '.join(grouped(rows, 'dataset'))}.\n" + _scores(rows)
+    return text + (_differences(rows) if name.startswith("verdict") else "")
 
 
 def _coverage() -> str:
     found = [
-        f"{row['experiment']} {row['finished']} of {row['planned']}" for row in _read("coverage")
+        f"{row['experiment']} {row['finished']} of {row['planned']}"
+        for row in read_table(HERE / "coverage.csv")
     ]
     return f"\nCells measured so far: {'; '.join(found)}.\n"
 
 
-def _groups(rows) -> dict[tuple[str, str], list[dict[str, str]]]:
-    found: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
-    for row in rows:
-        found[row["told"], row["method"]].append(row)
-    return dict(sorted(found.items(), key=lambda pair: pair[0][0], reverse=True))
-
-
-def _scores(rows) -> str:
+def _scores(rows: list[Row]) -> str:
     lines = [
         [told, method, str(len(group))]
         + [f"{np.mean([abs(float(row[name])) for row in group]):.3f}" for name in SCORES]
         + [f"{min(float(row['auc']) for row in group):.3f}"]
-        for (told, method), group in _groups(rows).items()
+        for told, chosen in sorted(grouped(rows, "told").items(), reverse=True)
+        for method, group in grouped(chosen, "method").items()
     ]
-    return _table(["told", "method", "cells", *SCORES.values(), "least AUC"], lines)
+    return table(["told", "method", "cells", *SCORES.values(), "least AUC"], lines)
 
 
-def _differences(rows) -> str:
+def _differences(rows: list[Row]) -> str:
     """Of the library's cross-fit and each other method, paired by labelling."""
     names = ("accuracy", "auc", "log_loss", "prior_error")
     lines = []
-    for told in dict.fromkeys(row["told"] for row in rows):
-        by = defaultdict(dict)
-        for row in rows:
-            if row["told"] == told:
-                by[row["method"]][tuple(row[key] for key in CELL)] = row
-        ours = by.pop("cross-fit", {})
-        for method, cells in by.items():
-            both = [cell for cell in cells if cell in ours]
-            if len(both) > 1:
-                lines.append(
-                    [told, f"cross-fit minus {method}", str(len(both))]
-                    + [
-                        _mean(abs(float(ours[c][n])) - abs(float(cells[c][n])) for c in both)
-                        for n in names
-                    ]
-                )
+    for told, chosen in grouped(rows, "told").items():
+        scores = [by_method(chosen, CELL, name, absolute=True) for name in names]
+        for method in scores[0]:
+            found = [differences(cells["cross-fit"], cells[method]) for cells in scores]
+            if method != "cross-fit" and len(found[0]) > 1:
+                line = [told, f"cross-fit minus {method}", str(len(found[0]))]
+                lines.append(line + [mean(gaps) for gaps in found])
     head = ["told", "difference", "cells", *(SCORES[name] for name in names)]
-    return _table(head, lines) if lines else ""
+    return table(head, lines) if lines else ""
 
 
 if __name__ == "__main__":

@@ -3,17 +3,16 @@
 Every number comes from the tracked tables; only the order of events is told in words.
 """
 
-import csv
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
+from .report_tools import Cells, Row, by_method, differences, mean, read_table, table
 from .store import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
 HERE = RESULTS / "crossfit"
-
+ALL_ROWS = RESULTS / "crossfit_all_rows"
 CELL = ("dataset", "label_frequency", "repeat")
 
 EVENTS = """\
@@ -47,41 +46,17 @@ Standard errors are over cells, in brackets. `Cross-fit` takes C by likelihood u
 
 def main() -> None:
     few = "Class prior under SCAR, at most 4,000 rows: mean absolute error"
-    text = EVENTS + class_prior(_read("crossfit_prior"), few) + three_attributes()
+    text = EVENTS + class_prior(read_table(HERE / "crossfit_prior.csv"), few) + three_attributes()
     title = "Class prior under SCAR, all rows, one labelling: mean absolute error"
-    text += class_prior(_read("all_rows", "crossfit_all_rows"), title)
-    text += boosting(_read("boosting", "crossfit_all_rows")) + _coverage()
+    text += class_prior(read_table(ALL_ROWS / "all_rows.csv"), title)
+    text += boosting(read_table(ALL_ROWS / "boosting.csv")) + _coverage()
     write_atomically(HERE / "REPORT.md", text)
     print(text)
 
 
-def _read(name: str, grid: str = "crossfit") -> list[dict[str, str]]:
-    with (RESULTS / grid / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def _by(rows, key, *, value: str) -> dict[str, dict[tuple, float]]:
-    """``{method: {cell: value}}`` for rows that have it."""
-    found: dict[str, dict[tuple, float]] = defaultdict(dict)
-    for row in rows:
-        if row.get(value):
-            found[row["method"]][tuple(row[name] for name in key)] = float(row[value])
-    return found
-
-
-def _mean(values) -> str:
-    values = np.asarray(list(values))
-    return f"{values.mean():.3f} ({values.std(ddof=1) / len(values) ** 0.5:.3f})"
-
-
-def _table(head: list[str], lines: list[list[str]]) -> str:
-    rows = [head, ["---"] * len(head), *lines]
-    return "\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
-
-
-def _prior_errors(rows) -> dict[str, dict[tuple, float]]:
+def _prior_errors(rows: list[Row]) -> dict[str, Cells]:
     """Absolute errors in the cells that all methods have, which matters to a run cut short."""
-    found = _by(rows, CELL, value="prior_error")
+    found = by_method(rows, CELL, "prior_error")
     common = set.intersection(*(set(cells) for cells in found.values())) if found else set()
     return {
         method: {cell: abs(value) for cell, value in cells.items() if cell in common}
@@ -92,11 +67,11 @@ def _prior_errors(rows) -> dict[str, dict[tuple, float]]:
 def class_prior(rows, title: str) -> str:
     """Mean absolute error of the class prior, by label frequency and by data set; the width."""
     error = _prior_errors(rows)
-    cpu = _by(rows, CELL, value="cpu_seconds")
+    cpu = by_method(rows, CELL, "cpu_seconds")
     frequencies = sorted({cell[1] for cell in error["cross-fit"]})
     repeats = sorted({cell[2] for cell in error["cross-fit"]})
     lines = [
-        [method, str(len(cells)), _mean(cells.values()), f"{np.std(list(cells.values())):.3f}"]
+        [method, str(len(cells)), mean(cells.values()), f"{np.std(list(cells.values())):.3f}"]
         + [f"{np.mean([v for c, v in cells.items() if c[1] == at]):.3f}" for at in frequencies]
         + [f"{np.mean([v for c, v in cells.items() if c[2] == at]):.3f}" for at in repeats]
         + [f"{np.mean(list(cpu[method].values())):.2f}"]
@@ -104,7 +79,7 @@ def class_prior(rows, title: str) -> str:
     ]
     head = ["method", "cells", "mean", "sd", *(f"c={at}" for at in frequencies)]
     head += [*(f"repeat {at}" for at in repeats), "CPU s"]
-    text = f"\n## {title}\n" + _table(head, lines)
+    text = f"\n## {title}\n" + table(head, lines)
     names = sorted({cell[0] for cell in error["cross-fit"]})
     by_set = [
         [name]
@@ -114,14 +89,14 @@ def class_prior(rows, title: str) -> str:
         ]
         for name in names
     ]
-    text += _table(["data set", *error], by_set)
+    text += table(["data set", *error], by_set)
     ours, plain = error["cross-fit"], error["SAR-EM, C=10"]
     better = sum(ours[cell] < plain[cell] for cell in ours)
-    gain = [plain[cell] - ours[cell] for cell in ours]
+    gain = differences(plain, ours)
     ratio = [cpu["cross-fit"][cell] / cpu["SAR-EM, C=10"][cell] for cell in ours]
     text += (
         f"\nCross-fit is nearer the truth than SAR-EM with C=10 in {better} of {len(ours)} cells, "
-        f"by {_mean(gain)} on average. Largest error {max(ours.values()):.2f}. Cost, in SAR-EM "
+        f"by {mean(gain)} on average. Largest error {max(ours.values()):.2f}. Cost, in SAR-EM "
         f"fits with C=10: mean {np.mean(ratio):.1f}, most {np.max(ratio):.1f}.\n"
     )
     return text + _width(rows)
@@ -146,7 +121,7 @@ def boosting(rows) -> str:
     """Boosting inside the cross-fit against a linear model, where the linear model is wrong."""
     if not rows:
         return ""
-    error, cpu = _prior_errors(rows), _by(rows, CELL, value="cpu_seconds")
+    error, cpu = _prior_errors(rows), by_method(rows, CELL, "cpu_seconds")
     groups = sorted({cell[:2] for cell in error["cross-fit"]})
     lines = [
         [dataset, frequency]
@@ -156,33 +131,30 @@ def boosting(rows) -> str:
         ]
         for dataset, frequency in groups
     ]
-    lines.append(["all", ""] + [_mean(cells.values()) for cells in error.values()])
+    lines.append(["all", ""] + [mean(cells.values()) for cells in error.values()])
     lines.append(["CPU s", ""] + [f"{np.mean(list(cpu[method].values())):.1f}" for method in error])
-    gain = [
-        error["cross-fit"][cell] - value for cell, value in error["cross-fit, boosting"].items()
-    ]
+    gain = differences(error["cross-fit"], error["cross-fit, boosting"])
     better = sum(value > 0 for value in gain)
     return (
         "\n## Boosting inside the cross-fit, at most 4,000 rows: mean absolute error\n\n"
         "40 trees of at most 8 leaves, in place of the linear model in all steps but the first.\n"
-        + _table(["data set", "c", *error], lines)
+        + table(["data set", "c", *error], lines)
         + f"\nBoosting is nearer the truth than the linear model in {better} of {len(gain)} cells, "
-        f"by {_mean(gain)} on average.\n"
+        f"by {mean(gain)} on average.\n"
     )
 
 
 def _coverage() -> str:
-    with (RESULTS / "crossfit_all_rows" / "coverage.csv").open(newline="") as stream:
-        found = [
-            f"{row['experiment']} {row['finished']} of {row['planned']}, {row['failed']} failed"
-            for row in csv.DictReader(stream)
-        ]
+    found = [
+        f"{row['experiment']} {row['finished']} of {row['planned']}, {row['failed']} failed"
+        for row in read_table(ALL_ROWS / "coverage.csv")
+    ]
     return f"\nMeasured so far of `crossfit_all_rows.toml`: {'; '.join(found)}.\n"
 
 
 def three_attributes() -> str:
     """Scores on held-out rows, and paired differences."""
-    rows = _read("crossfit_three_attributes")
+    rows = read_table(HERE / "crossfit_three_attributes.csv")
     key = ("dataset", "labelling")
     scores = {
         "f1": "prob. F1",
@@ -196,7 +168,7 @@ def three_attributes() -> str:
         "propensity_accuracy": "acc. of e",
         "cpu_seconds": "CPU s",
     }
-    tables = {name: _by(rows, key, value=name) for name in scores}
+    tables = {name: by_method(rows, key, name) for name in scores}
     methods = list(tables["f1"])
     text = (
         "\n## Three propensity attributes, 12 pairs of newsgroups, a fifth of the rows held out\n"
@@ -206,7 +178,7 @@ def three_attributes() -> str:
         + [f"{np.mean(list(tables[name][method].values())):.3f}" for name in scores]
         for method in methods
     ]
-    text += _table(["method", "cells", *scores.values()], lines)
+    text += table(["method", "cells", *scores.values()], lines)
     text += "\nPaired differences:\n"
     pairs = [
         ("cross-fit, C=10", "SAR-e, C=10", "f1"),
@@ -221,10 +193,9 @@ def three_attributes() -> str:
     ]
     lines = []
     for one, other, name in pairs:
-        values, against = tables[name][one], tables[name][other]
-        difference = [values[cell] - against[cell] for cell in values if cell in against]
-        lines.append([scores[name], f"{one} minus {other}", _mean(difference)])
-    return text + _table(["score", "difference", "mean"], lines)
+        gaps = differences(tables[name][one], tables[name][other])
+        lines.append([scores[name], f"{one} minus {other}", mean(gaps)])
+    return text + table(["score", "difference", "mean"], lines)
 
 
 if __name__ == "__main__":

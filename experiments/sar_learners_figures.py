@@ -10,8 +10,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from .plot import BLUE, GREY, STYLE, VERMILION
+from .report_tools import Row, differences, grouped
 from .sar_learners import ATTRIBUTES, METHODS
-from .sar_learners_report import MECHANISMS, Row, grouped, values
+from .sar_learners_report import MECHANISMS, values
 from .sar_peers import PEERS
 from .store import write_atomically
 
@@ -45,7 +46,7 @@ def save(figure, path: Path) -> list[Path]:
 
 def accuracy(rows: list[Row]):
     """A panel a mechanism: accuracy minus that of SAR-e, paired, with standard errors."""
-    by_mechanism = grouped(rows, lambda row: row["mechanism"])
+    by_mechanism = grouped(rows, "mechanism")
     names = [name for name in MECHANISMS if name in by_mechanism]
     methods = [m for m in METHODS if m != "SAR-e" and any(row["method"] == m for row in rows)]
     place = {method: len(methods) - i for i, method in enumerate(methods)}
@@ -54,11 +55,11 @@ def accuracy(rows: list[Row]):
         sharey=True, layout="constrained", squeeze=False,
     )  # fmt: skip
     for ax, name in zip(axes[0], names, strict=True):
-        by_method = grouped(by_mechanism[name], lambda row: row["method"])
+        by_method = grouped(by_mechanism[name], "method")
         base = values(by_method["SAR-e"], "accuracy")
         for method in methods:
             own = values(by_method[method], "accuracy")
-            gaps = np.array([own[key] - base[key] for key in own if key in base])
+            gaps = np.array(differences(own, base))
             if len(gaps):
                 error = gaps.std(ddof=1) / len(gaps) ** 0.5 if len(gaps) > 1 else 0.0
                 color = BLUE if method in OURS else GREY if method in PEERS else VERMILION
@@ -76,8 +77,7 @@ def accuracy(rows: list[Row]):
 def wrong_attributes(rows: list[Row]):
     """Accuracy and error of the prior, by what the learner is told."""
     by_method = {
-        method: grouped(chosen, lambda row: row["told"])
-        for method, chosen in grouped(rows, lambda row: row["method"]).items()
+        method: grouped(chosen, "told") for method, chosen in grouped(rows, "method").items()
     }
     shown = {method: by_told for method, by_told in by_method.items() if len(by_told) > 1}
     figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.9), layout="constrained")

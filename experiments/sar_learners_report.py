@@ -3,13 +3,12 @@
 Every number comes from the tracked tables, with the number of cells it rests on.
 """
 
-import csv
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from .report_tools import Cells, Row, cell_values, differences, grouped, mean, read_table, table
 from .sar_learners import ATTRIBUTES, METHODS
 from .sar_peers import TIME_LIMIT
 from .store import write_atomically
@@ -46,7 +45,7 @@ compared by paired differences. Rows, labels and the split are the same for all 
 (decay 1). A fit of another package fails when it raises, or takes more than {limit:g} s.
 """
 
-Row = dict[str, str]
+CELL = ("dataset", "mechanism", "repeat")
 
 
 def main(folder: Path = HERE) -> str:
@@ -81,51 +80,23 @@ def read(folder: Path) -> list[Row]:
     """Every measured cell once, in the order of METHODS."""
     found: dict[tuple, Row] = {}
     for path in sorted(folder.glob("*.csv")):
-        with path.open(encoding="utf-8", newline="") as stream:
-            for row in csv.DictReader(stream):
-                if "method" in row and "told" in row:
-                    found[cell(row) + (row["told"], row["method"])] = row
+        for row in read_table(path):
+            if "method" in row and "told" in row:
+                found[tuple(row[name] for name in (*CELL, "told", "method"))] = row
     if not found:
         raise FileNotFoundError(f"There are no tables in {folder.name}; run the grid first.")
     return sorted(found.values(), key=lambda row: METHODS.index(row["method"]))
 
 
-def cell(row: Row) -> tuple:
-    return row["dataset"], row["mechanism"], row["repeat"]
-
-
-def values(rows: Iterable[Row], score: str) -> dict[tuple, float]:
+def values(rows: Iterable[Row], score: str) -> Cells:
     """By cell; errors without their sign."""
-    found = {cell(row): float(row[score]) for row in rows if row.get(score)}
-    return {key: abs(value) for key, value in found.items()}
-
-
-def mean(numbers: Iterable[float]) -> str:
-    """``mean (standard error)``; a single one has none."""
-    found = np.asarray(list(numbers))
-    if not len(found):
-        return "-"
-    if len(found) == 1:
-        return f"{found[0]:.3f}"
-    return f"{found.mean():.3f} ({found.std(ddof=1) / len(found) ** 0.5:.3f})"
-
-
-def table(head: list[str], lines: list[list[str]]) -> str:
-    rows = [head, ["---"] * len(head), *lines]
-    return "\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
-
-
-def grouped(rows: Iterable[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
-    found = defaultdict(list)
-    for row in rows:
-        found[key(row)].append(row)
-    return found
+    return cell_values(rows, CELL, score, absolute=True)
 
 
 def coverage(rows: list[Row]) -> str:
     """Cells and failures of each method, with the first failure in its words."""
     lines = []
-    for method, chosen in grouped(rows, lambda row: row["method"]).items():
+    for method, chosen in grouped(rows, "method").items():
         failed = [row for row in chosen if row["error"]]
         if failed:
             words = " ".join(failed[0]["error"].split())[:120].replace("|", "/")
@@ -136,7 +107,7 @@ def coverage(rows: list[Row]) -> str:
 
 def by_method(rows: list[Row]) -> str:
     lines = []
-    for method, chosen in grouped(rows, lambda row: row["method"]).items():
+    for method, chosen in grouped(rows, "method").items():
         done = [row for row in chosen if not row["error"]]
         lines.append(
             [method, str(len(done))]
@@ -149,8 +120,8 @@ def by_method(rows: list[Row]) -> str:
 def by_dataset(rows: list[Row]) -> str:
     names = list(dict.fromkeys(row["dataset"] for row in rows))
     lines = []
-    for method, chosen in grouped(rows, lambda row: row["method"]).items():
-        by_name = grouped(chosen, lambda row: row["dataset"])
+    for method, chosen in grouped(rows, "method").items():
+        by_name = grouped(chosen, "dataset")
         lines.append(
             [method, *(mean(values(by_name[name], "accuracy").values()) for name in names)]
         )
@@ -163,10 +134,10 @@ def paired(mechanisms: list[Row], three: list[Row]) -> str:
     for method in METHODS:
         line = [method]
         for rows in (mechanisms, three):
-            by_name = grouped(rows, lambda row: row["method"])
+            by_name = grouped(rows, "method")
             for score in ("accuracy", "log_loss", "prior_error"):
                 own, base = values(by_name[method], score), values(by_name["SAR-EM"], score)
-                line.append(mean(own[key] - base[key] for key in own if key in base))
+                line.append(mean(differences(own, base)))
         if method != "SAR-EM" and set(line[1:]) != {"-"}:
             lines.append(line)
     scores = ["accuracy", "log loss", "prior error"]
@@ -179,8 +150,7 @@ def wrong_attributes(rows: list[Row]) -> str:
     scores = ("accuracy", "f1_at_half", "f1", "prior_error", "propensity_error")
     lines = []
     told_by_method = {
-        method: grouped(chosen, lambda row: row["told"])
-        for method, chosen in grouped(rows, lambda row: row["method"]).items()
+        method: grouped(chosen, "told") for method, chosen in grouped(rows, "method").items()
     }
     for method, by_told in told_by_method.items():
         if len(by_told) < 2:
@@ -189,8 +159,7 @@ def wrong_attributes(rows: list[Row]) -> str:
             line = [method, told, str(len(by_told[told]))]
             line += [mean(values(by_told[told], score).values()) for score in scores]
             own, truth = values(by_told[told], "accuracy"), values(by_told["true"], "accuracy")
-            cost = [own[key] - truth[key] for key in own if key in truth]
-            lines.append([*line, "" if told == "true" else mean(cost)])
+            lines.append([*line, "" if told == "true" else mean(differences(own, truth))])
     head = ["method", "told", "cells", *(SCORES[score] for score in scores)]
     return table([*head, "accuracy minus that of the truth"], lines)
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from experiments import sar_learners
 from experiments.cells import load_configuration
-from experiments.sar_learners_report import main, mean
+from experiments.report_tools import mean
+from experiments.sar_learners_report import main
 from experiments.sar_peers import PEERS, TIME_LIMIT, fit_peer, time_limit
 
 from conftest import make_pu, needs_data
