@@ -43,7 +43,8 @@ def lazy(rows: int, block_rows: int):
         for k, n in enumerate(sizes)
     ]
     table = da.concatenate(blocks)
-    return table[:, :COLUMNS], table[:, COLUMNS]
+    # Rows in one piece, as they are in memory.
+    return table[:, :COLUMNS].map_blocks(np.ascontiguousarray), table[:, COLUMNS]
 
 
 def in_memory(rows: int, block_rows: int):
@@ -114,8 +115,8 @@ def measure(
         Meter() as meter,
     ):
         X, s = lazy(rows, block_rows)
-        warm = lazy(2000, 1000)
-        SAREMClassifier(PROPENSITY).fit(*warm)  # imports on the workers
+        # Imports, and compiled functions, on every worker: enough rows for all of them.
+        SAREMClassifier(PROPENSITY).fit(*lazy(400_000, 50_000))
         if keep:
             X, s = client.persist([X, s])
             wait([X, s])

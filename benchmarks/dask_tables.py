@@ -6,9 +6,9 @@ from benchmarks.store import load, number
 from benchmarks.tables import Table
 
 GOAL_OVERHEAD, GOAL_TINY = 1.3, 0.3
-# The calculation: a cluster of machines with this many cores each, partitions of this size, a
-# network of so many bytes a second with so much delay a message, and sums added by eight.
-FAR_ROWS, CORES, PARTITION_BYTES = 10**10, 16, 100e6
+# The calculation: a cluster of machines with this many cores each, a network of so many bytes a
+# second with so much delay a message, and sums added by eight.
+FAR_ROWS, CORES = 10**10, 16
 NETWORK_BYTES, LATENCY, FAN_IN = 1e9, 1e-3, 8
 ROW_BYTES, ITERATIONS = 160, 60
 # "The scheduler adds about one millisecond of overhead per task" (Dask, Best Practices).
@@ -70,15 +70,16 @@ def costs(rows: list[dict]) -> tuple[float, float, float] | None:
 
 
 def calculated(rows: list[dict]) -> Table:
+    from sarlearn._partitions import KEPT_BYTES  # needs Dask
+
     header = ["workers", "rows of a core", "computing s", "scheduling s", "adding s", "s a pass"]
     header += [f"h for {ITERATIONS} passes", "GB a worker"]
     found = costs(rows)
     body = []
     for workers in (10, 100, 1000) if found else ():
         a_row, fixed, answer = found
-        tasks = FAR_ROWS * ROW_BYTES / PARTITION_BYTES
-        # Partitions are whole: the busiest core has one more than the mean, rounded up.
-        share = -(-tasks // (workers * CORES)) * PARTITION_BYTES / ROW_BYTES
+        share = FAR_ROWS / (workers * CORES)
+        tasks = workers * CORES * -(-share * ROW_BYTES // KEPT_BYTES)
         computing = share * a_row
         scheduling = tasks * (1 + 1 / (FAN_IN - 1)) * SCHEDULER_TASK
         levels = _levels(tasks)
@@ -98,8 +99,8 @@ def calculated(rows: list[dict]) -> Table:
         )
     note = (
         f"Not measured: calculated for {FAR_ROWS:,} rows x 20 columns (1.6 TB), workers of {CORES} "
-        f"cores, partitions of {PARTITION_BYTES / 1e6:.0f} MB, kept in memory where the last "
-        "column fits. Measured here: "
+        f"cores, a task a core and pass up to {KEPT_BYTES / 1e9:.1f} GB, kept in memory where the "
+        "last column fits. Measured here: "
         + (
             f"{found[0] * 1e9:.0f} ns of a core a row and pass, {found[1] * 1e3:.0f} ms a pass "
             f"beside that, answers of {found[2] / 1e3:.1f} kB. "
@@ -109,8 +110,7 @@ def calculated(rows: list[dict]) -> Table:
         + f"Assumed: a scheduler that hands out a task in {SCHEDULER_TASK * 1e3:.0f} ms, "
         f"one after the other, while workers compute; a network of {NETWORK_BYTES / 1e9:.0f} GB/s "
         f"and {LATENCY * 1e3:.0f} ms a message; cores as fast as the one here, all of them at "
-        "once; no failures. Beyond some hundred workers the scheduler is the limit: larger "
-        "partitions then help more than further workers."
+        "once; no failures. Beyond some hundred workers the scheduler is the limit."
     )
     return Table("Ten billion rows", header, body, note)
 

@@ -45,6 +45,12 @@ def sar_em(columns=(), **settings):
     return SAREMClassifier(columns, **({"window": 4, "tol": 0.01} | settings))
 
 
+def one_task_a_partition(patch) -> None:
+    """Small partitions as if each were large."""
+    patch.setattr("sarlearn._partitions.BUNDLE_BYTES", 1)
+    patch.setattr("sarlearn._partitions.KEPT_BYTES", 1)
+
+
 def cut(values, n_parts: int):
     """An array in uneven chunks, the third of them empty."""
     sizes = np.full(n_parts, len(values) // n_parts)

@@ -16,6 +16,7 @@ from dask_tools import (
     dd,
     discrete,
     frame,
+    one_task_a_partition,
     pd,
     quiet,
     sar_em,
@@ -102,7 +103,7 @@ def test_wide_rows(here, monkeypatch):
 
 
 def test_many_bundles_and_a_tree_of_sums(here, monkeypatch):
-    monkeypatch.setattr(_partitions, "BUNDLE_BYTES", 0)
+    one_task_a_partition(monkeypatch)
     model = sar_em(discrete.columns)
     agree(model.fit(cut(discrete.X, 12), discrete.s), clone_fit(model, discrete))
 
@@ -126,12 +127,22 @@ def test_known_propensity(place, method):
     agree(model.fit(X, s, propensity=0.6), expected)
 
 
-def test_two_runs_give_the_same_bytes(client, monkeypatch):
-    monkeypatch.setattr(_partitions, "BUNDLE_BYTES", 0)
-    runs = [sar_em([0]).fit(cut(continuous.X, 10), continuous.s) for _ in range(2)]
-    assert runs[0].coef_.tobytes() == runs[1].coef_.tobytes()
-    for name, values in runs[0].history_.items():
-        assert values.tobytes() == runs[1].history_[name].tobytes()
+@pytest.mark.parametrize("tasks", ["one a partition", "one a thread"])
+def test_two_runs_give_the_same_bytes(client, monkeypatch, tasks):
+    if tasks == "one a thread":
+        monkeypatch.setattr(_partitions, "BUNDLE_BYTES", 1)
+    else:
+        one_task_a_partition(monkeypatch)
+    X, s = da.from_array(continuous.X, chunks=(300, -1)), continuous.s
+    workers = sorted(client.nthreads())
+    # Wherever the rows were, and however many had to move.
+    turns = [client.persist(X.blocks[k], workers=[workers[k % 2]]) for k in range(10)]
+    places = X, da.concatenate(turns), client.persist(X, workers=workers[1:])
+    runs = [sar_em([0]).fit(rows, s) for rows in places]
+    for run in runs[1:]:
+        assert run.coef_.tobytes() == runs[0].coef_.tobytes()
+        for name, values in runs[0].history_.items():
+            assert values.tobytes() == run.history_[name].tobytes()
 
 
 def test_forty_tiny_blocks_cost_little(client):

@@ -70,12 +70,32 @@ def compute(graph: dict, keys: list) -> list:
         raise
 
 
-def persist(graph: dict, keys: list) -> dict:
-    """A graph in which these keys are at hand: on the workers, or here where there are none."""
+def persist(graph: dict, keys: list, places: list[str]) -> dict:
+    """A graph in which these keys are at hand: on the workers, or here where there are none.
+
+    Each is made at its place, the address of a worker; should that one be gone, elsewhere.
+    """
     client = _client()
     if client is None:
         return dict(zip(keys, _local_get()(graph, keys), strict=True))
-    return dict(zip(keys, client.get(graph, keys, sync=False), strict=True))
+    found: dict = {}
+    for place in dict.fromkeys(places):
+        own = [key for key, its in zip(keys, places, strict=True) if its == place]
+        part = dask.optimization.cull(graph, own)[0]
+        futures = client.get(part, own, sync=False, workers=[place], allow_other_workers=True)
+        found |= zip(own, futures, strict=True)
+    return found
+
+
+def threads() -> list[str]:
+    """The worker of every thread that can run a task, in a fixed order."""
+    client = _client()
+    if client is None:
+        return ["here"] * (os.cpu_count() or 1)
+    found = [worker for worker, n in sorted(client.nthreads().items()) for _ in range(n)]
+    if not found:
+        raise RuntimeError("The Dask cluster has no worker.")
+    return found
 
 
 def _local_get() -> Callable:
@@ -128,14 +148,18 @@ class DaskRows:
         A Dask graph, and its keys that give a ``RowBlocks`` each.
     rows : list of list of slice
         Which rows their blocks hold, counted over all.
-    kept : bool
-        Whether they are held on the cluster; otherwise each pass makes them anew.
+    places : list of str, or None
+        The workers that hold them; None makes them anew each pass.
     """
 
-    def __init__(self, graph, keys, rows, shape, *, is_sparse: bool, nnz: int, kept: bool):
-        self._graph, self._keys = persist(graph, keys) if kept else graph, keys
+    def __init__(self, graph, keys, rows, shape, *, is_sparse: bool, nnz: int, places):
         self._rows, self.shape = rows, shape
-        self.is_sparse, self.nnz, self.kept = is_sparse, nnz, kept
+        self.is_sparse, self.nnz, self._places = is_sparse, nnz, places
+        self._keep(graph, keys)
+
+    def _keep(self, graph: dict, keys: list) -> None:
+        kept = self._places is not None
+        self._graph, self._keys = persist(graph, keys, self._places) if kept else graph, keys
 
     def attach(self, **columns) -> "DaskRows":
         """Partitions know their rows already."""
@@ -146,7 +170,7 @@ class DaskRows:
         """The rows with each block replaced by ``function(block, *arguments)``."""
         graph, keys = self._tasks(_mapped, Request(function, arguments))
         out = copy.copy(self)
-        out._graph, out._keys = persist(graph, keys) if self.kept else graph, keys
+        out._keep(graph, keys)
         return out
 
     def total(self, function: Callable, *arguments):
@@ -154,19 +178,22 @@ class DaskRows:
         return self._sums(function, [arguments])[0]
 
     def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
-        """``request, total(function, *request)``: the first alone, then several in one pass."""
+        """``request, total(function, *request)``: the first alone, then several in one pass.
+
+        One by one where rows are kept: each costs as much there as the first.
+        """
         requests, size = iter(requests), 1
         while batch := list(itertools.islice(requests, size)):
             yield from zip(batch, self._sums(function, batch), strict=True)
-            size = TRIES
+            size = TRIES if self._places is None else 1
 
     def _sums(self, function, requests: list[tuple]) -> list:
         graph, parts = self._tasks(_sums, Request(function, requests))
-        while len(parts) > 1:
+        while len(parts) > FAN_IN:
             groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
             parts = names("sarlearn-add", len(groups))
             graph |= {key: (_added, group) for key, group in zip(parts, groups, strict=True)}
-        return compute(graph, parts)[0]
+        return _added(compute(graph, parts))
 
     def each(self, function: Callable, *arguments, own: list | None = None) -> list:
         """``function(block, *arguments)`` of every block; with ``own`` one more argument each."""
@@ -180,9 +207,16 @@ class DaskRows:
         return RowBlocks.of(flat(self.each(cut_out, own=pieces)), self)
 
     def _tasks(self, function, request: "Request", own: list | None = None) -> tuple[dict, list]:
-        """A graph with ``function(piece, request)`` for every piece, and the keys of these."""
-        (asked,), keys = names("sarlearn-request", 1), names("sarlearn-pass", len(self._keys))
-        graph = self._graph | {asked: request}
+        """A graph with ``function(piece, request)`` for every piece, and the keys of these.
+
+        The request is one value for all pieces. Those that are kept are few and get it with their
+        task: fetched from another worker, it took 14 ms more a pass.
+        """
+        keys, graph = names("sarlearn-pass", len(self._keys)), dict(self._graph)
+        asked: Any = request
+        if self._places is None:
+            (asked,) = names("sarlearn-request", 1)
+            graph[asked] = request
         further: list[tuple] = [()] * len(keys)
         if own is not None:
             left = iter(own)

@@ -52,11 +52,16 @@ class Sums:
 
 @dataclass
 class LogisticSums(Sums):
-    """Value, gradient and Hessian of the loss over some rows (without the penalty)."""
+    """Value, gradient and Hessian of the loss over some rows (without the penalty); their weight.
+
+    With the weight here a fit needs no pass of its own for it: rows that are read anew each time
+    cost the same for a count as for a Hessian.
+    """
 
     value: float
     gradient: np.ndarray
     hessian: np.ndarray | None = None
+    weight: float = 0.0
 
 
 def ridge_of(C: float, n_columns: int, total_weight: float) -> np.ndarray:
@@ -248,11 +253,11 @@ def fit_logistic(
         if part is not None:
             start = fit_logistic(part, target, None, C, start=start, tol=1e-2).theta
     theta = start
-    total = blocks.total(weight_of)
-    ridge = ridge_of(C, p, total)
     wide = p > DENSE_COLUMNS
     bent = curvature is None
     sums = blocks.total(logistic_pass, target, theta, bent, wide)
+    total = sums.weight
+    ridge = ridge_of(C, p, total)
     value, gradient = sums.value + ridge @ theta**2 / 2, sums.gradient + ridge * theta
     renew = True
     for iteration in range(max_iter):
@@ -295,7 +300,7 @@ def logistic_pass(block: Block, target, theta, bend: bool, wide: bool) -> Logist
     """Value and gradient; with ``bend`` the Hessian, or where wide the curvature of each row."""
     X, t, weight = block.X_for_kernels, target(block), block.weight
     value, r, h = logistic_terms(logits(X, theta), t, weight, bend)
-    sums = LogisticSums(value, with_intercept(X, r))
+    sums = LogisticSums(value, with_intercept(X, r), weight=weight_of(block))
     if h is not None:
         if wide:
             RowCurvature(theta).keep(block, h)

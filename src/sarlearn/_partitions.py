@@ -25,6 +25,7 @@ from sarlearn._dask import (
     names,
     nbytes,
     persist,
+    threads,
     whole_rows,
 )
 from sarlearn._kernels import compiled
@@ -37,8 +38,9 @@ from sarlearn._validation import (
 
 # Data are kept on the cluster if they take at most this share of its memory.
 SHARE = 0.5
-# Small partitions are worked on together, up to this size: a task costs some milliseconds.
-BUNDLE_BYTES = 2**24
+# Partitions are worked on together, up to this size: a task costs some milliseconds. Those that are
+# kept on the cluster are one task a thread where they can be.
+BUNDLE_BYTES, KEPT_BYTES = 2**24, 2**31
 
 
 @dataclass
@@ -82,13 +84,16 @@ def read_rows(
     checked = names("sarlearn-check", len(parts))
     for key, x, *own in zip(checked, parts, *cut, strict=True):
         graph[key] = (_check, x, n_columns, *own)
-    kept = _fits(graph, checked)
+    n_bytes, workers = _n_bytes(graph, checked), threads()
+    kept, most, shares = n_bytes <= SHARE * memory(), BUNDLE_BYTES, [0] * len(parts)
     if kept:
-        graph = persist(graph, checked)
+        n_shares, most = min(n_bytes // BUNDLE_BYTES + 1, len(workers)), KEPT_BYTES
+        shares = _shares(lengths or [1] * len(parts), n_shares)
+        graph = persist(graph, checked, [workers[share] for share in shares])
     extents = _examined(graph, checked)
     classes = _agree(extents, warn_few)
     starts = np.cumsum([0, *(extent.n_rows for extent in extents)]).tolist()
-    bundles = _bundles(extents)
+    bundles = _bundles(extents, shares, most)
     is_sparse = any(extent.is_sparse for extent in extents)
     block_rows = None if is_sparse else _block_rows(n_columns)
     pieces = names("sarlearn-rows", len(bundles))
@@ -99,7 +104,9 @@ def read_rows(
         flat(_cuts(starts[k], extents[k].n_rows, block_rows) for k in bundle) for bundle in bundles
     ]
     shape, nnz = (starts[-1], n_columns), sum(extent.nnz for extent in extents)
-    return DaskRows(graph, pieces, rows, shape, is_sparse=is_sparse, nnz=nnz, kept=kept), classes
+    places = [workers[shares[bundle[0]]] for bundle in bundles] if kept else None
+    held = DaskRows(graph, pieces, rows, shape, is_sparse=is_sparse, nnz=nnz, places=places)
+    return held, classes
 
 
 def each_partition(X, function: Callable, *arguments) -> list:
@@ -116,16 +123,23 @@ def _apply(part, asked: Own):
     return function(part, *arguments)
 
 
-def _bundles(extents: list[_Extent]) -> list[list[int]]:
-    """Neighbouring partitions that are worked on together, because each is small."""
+def _shares(lengths: list[int], n: int) -> list[int]:
+    """For each partition which of ``n`` threads it is for: neighbours, and as many rows each."""
+    ends = np.cumsum(lengths)
+    middles = ends - np.asarray(lengths) / 2
+    return np.minimum(middles * n // max(ends[-1], 1), n - 1).astype(int).tolist()
+
+
+def _bundles(extents: list[_Extent], shares: list[int], most: int) -> list[list[int]]:
+    """Neighbouring partitions of a share that are worked on together, up to so many bytes."""
     bundles: list[list[int]] = []
-    size = BUNDLE_BYTES
-    for number, extent in enumerate(extents):
+    size, last = most, 0
+    for number, (extent, share) in enumerate(zip(extents, shares, strict=True)):
         if not extent.n_rows:
             continue
-        if size + extent.n_bytes > BUNDLE_BYTES:
+        if size + extent.n_bytes > most or share != last:
             bundles.append([])
-            size = 0
+            size, last = 0, share
         bundles[-1].append(number)
         size += extent.n_bytes
     return bundles
@@ -315,8 +329,7 @@ def _cuts(first: int, n_rows: int, block_rows: int | None) -> list[slice]:
     return [slice(first + k, first + min(k + step, n_rows)) for k in range(0, n_rows, step)]
 
 
-def _fits(graph: dict, checked: list) -> bool:
-    """Whether all partitions fit the cluster's memory, judged by a few of them."""
+def _n_bytes(graph: dict, checked: list) -> int:
+    """The size of all partitions, judged by the largest of a few."""
     few = [checked[k] for k in sorted({0, len(checked) // 2, len(checked) - 1})]
-    largest = max(extent.n_bytes for extent in _examined(graph, few))
-    return largest * len(checked) <= SHARE * memory()
+    return len(checked) * max(extent.n_bytes for extent in _examined(graph, few))
