@@ -7,7 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from .report_tools import Row, by_method, differences, mean, sections, table
+from .report_tools import (
+    Row,
+    by_method,
+    differences,
+    mean,
+    read_table,
+    sections,
+    standard_error,
+    table,
+)
 from .store import write_atomically
 
 HERE = Path(__file__).parent / "results" / "crossfit_ideas"
@@ -33,14 +42,19 @@ EVENTS = """\
 
 Rule: an idea that beats the library's way on the design seeds by two standard errors of the paired
 difference goes to fresh seeds; one that does not is dropped. What gains as much there, and worsens
-neither propensity nor log loss by as much, goes into the library. Rows, labels and folds are \
-the same
-for all methods of a cell. Differences below zero are gains; standard errors in brackets.
+neither propensity nor log loss by as much, goes into the library. Rows, labels and folds are the
+same for all methods of a cell. Differences below zero are gains; standard errors in brackets.
 """
+# What decides, and where: the first must fall, the others must not rise.
+DECIDES = (
+    ("prior_error", "verdict_prior", "the class prior"),
+    ("propensity_error", "verdict_three_attributes", "the propensity"),
+    ("log_loss", "verdict_three_attributes", "the log loss"),
+)
 
 
 def main() -> None:
-    text = EVENTS + sections(HERE, TITLES, "prior_error", _section)
+    text = EVENTS + sections(HERE, TITLES, "prior_error", _section) + _judged()
     write_atomically(HERE / "REPORT.md", text)
     print(text)
 
@@ -68,12 +82,29 @@ def _against(rows: list[Row]) -> str:
             line.append(f"{np.mean(list(values.values())):.4f}")
             if name != "cpu_seconds":
                 gaps = differences(values, tables[name][base])
-                line.append("" if method == base or len(gaps) < 2 else mean(gaps))
+                same = method == base or len(gaps) < 2
+                line.append("" if same else mean(gaps, digits=4))
         lines.append(line)
     head = ["method", "cells"]
     for name in used:
         head += [names[name]] + (["difference"] if name != "cpu_seconds" else [])
     return table(head, lines)
+
+
+def _judged() -> str:
+    """The rule, applied to the fresh seeds."""
+    text = "\n## Judged by the rule\n"
+    for idea in ("cross-fit, Firth", "cross-fit, annealed"):
+        found, moves = [], []
+        for score, name, what in DECIDES:
+            methods = by_method(read_table(HERE / f"{name}.csv"), CELL, score, absolute=True)
+            gaps = differences(methods[idea], methods["cross-fit"])
+            moves.append(np.mean(gaps) / standard_error(gaps))
+            found.append(f"{what} {mean(gaps, digits=4)}, {moves[-1]:+.1f} standard errors")
+        taken = moves[0] <= -2 and max(moves[1:]) < 2
+        verdict = "goes into the library" if taken else "stays out"
+        text += f"\n- **{idea}** {verdict}: {'; '.join(found)}."
+    return text + "\n"
 
 
 def _by_rows(rows: list[Row]) -> str:

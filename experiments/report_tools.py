@@ -62,14 +62,19 @@ def differences(own: Cells, base: Cells) -> list[float]:
     return [value - base[cell] for cell, value in own.items() if cell in base]
 
 
-def mean(numbers: Iterable[float], none: str = "-") -> str:
+def mean(numbers: Iterable[float], none: str = "-", digits: int = 3) -> str:
     """``mean (standard error)``; a single one has none, and what to say of no numbers is given."""
     found = np.asarray(list(numbers))
     if not len(found):
         return none
     if len(found) == 1:
-        return f"{found[0]:.3f}"
-    return f"{found.mean():.3f} ({found.std(ddof=1) / len(found) ** 0.5:.3f})"
+        return f"{found[0]:.{digits}f}"
+    return f"{found.mean():.{digits}f} ({standard_error(found):.{digits}f})"
+
+
+def standard_error(numbers) -> float:
+    """Of the mean of independent numbers."""
+    return float(np.std(numbers, ddof=1) / len(numbers) ** 0.5)
 
 
 def table(head: list[str], lines: list[list[str]]) -> str:
