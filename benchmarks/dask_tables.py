@@ -1,5 +1,6 @@
 """Tables of the Dask part, and from its measurements what larger clusters would take."""
 
+import math
 from pathlib import Path
 
 from benchmarks.store import load, number
@@ -70,16 +71,18 @@ def costs(rows: list[dict]) -> tuple[float, float, float] | None:
 
 
 def calculated(rows: list[dict]) -> Table:
-    from sarlearn._partitions import KEPT_BYTES  # needs Dask
+    from sarlearn._partitions import KEPT_BYTES, TASK_BYTES  # needs Dask
 
-    header = ["workers", "rows of a core", "computing s", "scheduling s", "adding s", "s a pass"]
+    header = ["workers", "cores used", "rows of a core", "computing s", "scheduling s"]
+    header += ["adding s", "s a pass"]
     header += [f"h for {ITERATIONS} passes", "GB a worker"]
     found = costs(rows)
     body = []
     for workers in (10, 100, 1000) if found else ():
         a_row, fixed, answer = found
-        share = FAR_ROWS / (workers * CORES)
-        tasks = workers * CORES * -(-share * ROW_BYTES // KEPT_BYTES)
+        cores = min(workers * CORES, math.isqrt(FAR_ROWS * ROW_BYTES // TASK_BYTES))
+        share = FAR_ROWS / cores
+        tasks = cores * -(-share * ROW_BYTES // KEPT_BYTES)
         computing = share * a_row
         scheduling = tasks * (1 + 1 / (FAN_IN - 1)) * SCHEDULER_TASK
         levels = _levels(tasks)
@@ -88,6 +91,7 @@ def calculated(rows: list[dict]) -> Table:
         body.append(
             [
                 f"{workers:,}",
+                f"{cores:,}",
                 f"{share:,.0f}",
                 f"{computing:.3g}",
                 f"{scheduling:.3g}",
@@ -99,8 +103,8 @@ def calculated(rows: list[dict]) -> Table:
         )
     note = (
         f"Not measured: calculated for {FAR_ROWS:,} rows x 20 columns (1.6 TB), workers of {CORES} "
-        f"cores, a task a core and pass up to {KEPT_BYTES / 1e9:.1f} GB, kept in memory where the "
-        "last column fits. Measured here: "
+        f"cores, kept in memory where the last column fits; a task a core and pass, up to "
+        f"{KEPT_BYTES / 1e9:.1f} GB, on as many cores as pay for their scheduling. Measured here: "
         + (
             f"{found[0] * 1e9:.0f} ns of a core a row and pass, {found[1] * 1e3:.0f} ms a pass "
             f"beside that, answers of {found[2] / 1e3:.1f} kB. "
@@ -110,7 +114,7 @@ def calculated(rows: list[dict]) -> Table:
         + f"Assumed: a scheduler that hands out a task in {SCHEDULER_TASK * 1e3:.0f} ms, "
         f"one after the other, while workers compute; a network of {NETWORK_BYTES / 1e9:.0f} GB/s "
         f"and {LATENCY * 1e3:.0f} ms a message; cores as fast as the one here, all of them at "
-        "once; no failures. Beyond some hundred workers the scheduler is the limit."
+        "once; no failures. The scheduler is the limit: more cores than are used would wait for it."
     )
     return Table("Ten billion rows", header, body, note)
 

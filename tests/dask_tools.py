@@ -47,8 +47,8 @@ def sar_em(columns=(), **settings):
 
 def one_task_a_partition(patch) -> None:
     """Small partitions as if each were large."""
-    patch.setattr("sarlearn._partitions.BUNDLE_BYTES", 1)
-    patch.setattr("sarlearn._partitions.KEPT_BYTES", 1)
+    for limit in ("TASK_BYTES", "BUNDLE_BYTES", "KEPT_BYTES"):
+        patch.setattr(f"sarlearn._partitions.{limit}", 1)
 
 
 def cut(values, n_parts: int):

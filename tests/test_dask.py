@@ -1,7 +1,5 @@
 """The same estimators on Dask, on a real cluster of processes: the same answers."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -130,7 +128,7 @@ def test_known_propensity(place, method):
 @pytest.mark.parametrize("tasks", ["one a partition", "one a thread"])
 def test_two_runs_give_the_same_bytes(client, monkeypatch, tasks):
     if tasks == "one a thread":
-        monkeypatch.setattr(_partitions, "BUNDLE_BYTES", 1)
+        monkeypatch.setattr(_partitions, "TASK_BYTES", 1)
     else:
         one_task_a_partition(monkeypatch)
     X, s = da.from_array(continuous.X, chunks=(300, -1)), continuous.s
@@ -145,12 +143,22 @@ def test_two_runs_give_the_same_bytes(client, monkeypatch, tasks):
             assert values.tobytes() == run.history_[name].tobytes()
 
 
-def test_forty_tiny_blocks_cost_little(client):
-    X, s = cut(continuous.X, 40), cut(continuous.s, 40)
-    model = sar_em(continuous.columns).fit(X, s)
-    begun = time.perf_counter()
-    model.fit(X, s)
-    assert (time.perf_counter() - begun) / model.n_iter_ < 0.3
+def test_tasks_of_a_pass(here, monkeypatch):
+    """What a pass costs beside computing: the benchmark times it, here tasks are counted."""
+
+    def count(n_parts):
+        rows, _ = _partitions.read_rows(cut(continuous.X, n_parts), cut(continuous.s, n_parts))
+        return len(rows._keys)
+
+    monkeypatch.setattr(_partitions, "threads", lambda: ["here"] * 3)
+    assert count(40) == 1  # tiny blocks are worked on together
+    monkeypatch.setattr(_partitions, "TASK_BYTES", 1)
+    assert count(40) == 3  # larger ones by as many threads as there are
+    assert count(2) == 2
+    monkeypatch.setattr(_partitions, "SHARE", 0.0)
+    assert count(40) == 1  # read anew in every pass
+    monkeypatch.setattr(_partitions, "BUNDLE_BYTES", 1)
+    assert count(40) == 39  # one of them is empty
 
 
 # -- predictions --------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def test_a_killed_worker_changes_nothing(tmp_path):
         a_cluster(tmp_path, 2) as (_, client),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(_partitions, "BUNDLE_BYTES", 1)  # both workers have a part
+        patch.setattr(_partitions, "TASK_BYTES", 1)  # both workers have a part
         workers = client.run(os.getpid)
         callback = AtIteration(lambda: os.kill(min(workers.values()), signal.SIGKILL))
         model.set_callbacks(callback)

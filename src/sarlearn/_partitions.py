@@ -38,9 +38,10 @@ from sarlearn._validation import (
 
 # Data are kept on the cluster if they take at most this share of its memory.
 SHARE = 0.5
-# Partitions are worked on together, up to this size: a task costs some milliseconds. Those that are
-# kept on the cluster are one task a thread where they can be.
-BUNDLE_BYTES, KEPT_BYTES = 2**24, 2**31
+# Partitions are worked on together, up to so many bytes: streamed ones, and those that are kept.
+BUNDLE_BYTES, KEPT_BYTES = 2**24, 2**33
+# A pass over so many bytes takes a thread about as long as a task costs the scheduler: 1 ms.
+TASK_BYTES = 2**22
 
 
 @dataclass
@@ -87,8 +88,8 @@ def read_rows(
     n_bytes, workers = _n_bytes(graph, checked), threads()
     kept, most, shares = n_bytes <= SHARE * memory(), BUNDLE_BYTES, [0] * len(parts)
     if kept:
-        n_shares, most = min(n_bytes // BUNDLE_BYTES + 1, len(workers)), KEPT_BYTES
-        shares = _shares(lengths or [1] * len(parts), n_shares)
+        most, workers = KEPT_BYTES, _chosen(workers, n_bytes)
+        shares = _shares(lengths or [1] * len(parts), len(workers))
         graph = persist(graph, checked, [workers[share] for share in shares])
     extents = _examined(graph, checked)
     classes = _agree(extents, warn_few)
@@ -121,6 +122,12 @@ def each_partition(X, function: Callable, *arguments) -> list:
 def _apply(part, asked: Own):
     function, arguments = asked.values
     return function(part, *arguments)
+
+
+def _chosen(workers: list[str], n_bytes: int) -> list[str]:
+    """As many threads as pay, spread evenly: one more saves computing and costs scheduling."""
+    n = min(max(math.isqrt(n_bytes // TASK_BYTES), 1), len(workers))
+    return [workers[k * len(workers) // n] for k in range(n)]
 
 
 def _shares(lengths: list[int], n: int) -> list[int]:
