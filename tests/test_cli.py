@@ -152,7 +152,7 @@ def test_fit_by_boosting(call, folder):
     )
     code, out, _ = call(
         *("fit", "small.csv", "--label", "diagnosed", "--propensity", "plan"),
-        *("--classifier", "boosting", "--max-iter", "2", "-o", "b.skops"),
+        *("--method", "sar-em", "--classifier", "boosting", "--max-iter", "2", "-o", "b.skops"),
     )
     assert code == 0
     assert "had not settled after 2 rounds" in out
