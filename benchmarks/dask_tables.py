@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 from benchmarks.store import load, number
-from benchmarks.tables import Table
+from benchmarks.tables import Table, short
 
 GOAL_OVERHEAD, GOAL_TINY = 1.3, 0.3
 # The calculation: a cluster of machines with this many cores each, a network of so many bytes a
@@ -35,12 +35,12 @@ def measured(rows: list[dict]) -> Table:
             [
                 row["case"],
                 f"{int(row['rows']):,}",
-                _form(row, "data_gb", "{:.2g}"),
+                short(number(row, "data_gb"), 2),
                 row["workers"],
-                _form(row, "wall", "{:.3g}"),
+                short(number(row, "wall")),
                 row.get("iterations", ""),
-                _form(row, "pass_seconds", "{:.3g}"),
-                _form(row, "peak_worker_gb", "{:.2g}"),
+                short(number(row, "pass_seconds")),
+                short(number(row, "peak_worker_gb"), 2),
                 ratio,
             ]
         )
@@ -93,12 +93,12 @@ def calculated(rows: list[dict]) -> Table:
                 f"{workers:,}",
                 f"{cores:,}",
                 f"{share:,.0f}",
-                f"{computing:.3g}",
-                f"{scheduling:.3g}",
-                f"{adding:.2g}",
-                f"{a_pass:.3g}",
-                f"{a_pass * ITERATIONS / 3600:.2g}",
-                f"{FAR_ROWS * ROW_BYTES / workers / 1e9:,.3g}",
+                short(computing),
+                short(scheduling),
+                short(adding, 2),
+                short(a_pass),
+                short(a_pass * ITERATIONS / 3600, 2),
+                short(FAR_ROWS * ROW_BYTES / workers / 1e9),
             ]
         )
     note = (
@@ -124,8 +124,3 @@ def _levels(tasks: float) -> int:
     while tasks > 1:
         tasks, levels = -(-tasks // FAN_IN), levels + 1
     return levels
-
-
-def _form(row: dict, name: str, form: str) -> str:
-    value = number(row, name)
-    return "" if value is None else form.format(value)

@@ -71,9 +71,9 @@ def speed(folder: Path) -> Table:
                 _seconds(methods.get("slope")),
                 _seconds(methods.get("slope_numpy")),
                 _seconds(methods.get("fixed_point")),
-                _times(ratio(methods, "naive")),
-                _times(ratio(methods, "naive", "slope_numpy")),
-                _times(ratio(methods, "pysarpu")),
+                _whole(ratio(methods, "naive")),
+                _whole(ratio(methods, "naive", "slope_numpy")),
+                _whole(ratio(methods, "pysarpu")),
             ]
         )
     header = ["workload", "naive", "pysarpu", "slope", "slope, NumPy alone", "fixed point"]
@@ -110,8 +110,8 @@ def detail(folder: Path) -> Table:
                     _whole(number(row, "passes")),
                     _plain(number(row, "reads"), ".1f"),
                     _plain(number(row, "hessians"), ".1f"),
-                    _plain(one, ".3g"),
-                    _plain(two, ".3g"),
+                    short(one),
+                    short(two),
                     _plain(one / two if one and two else None, ".2f"),
                     _plain(added / 1e6 if added is not None else None, ".0f"),
                     _plain(added / x_bytes if added is not None and x_bytes else None, ".2f"),
@@ -286,11 +286,7 @@ def _seconds(row: dict | None) -> str:
     if row is None or cpu is None:
         return ""
     mark = "~" if row.get("extrapolated") == "true" else ""
-    return f"{mark}{cpu:.3g} ({row['iterations']})"
-
-
-def _times(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}"
+    return f"{mark}{short(cpu)} ({row['iterations']})"
 
 
 def _whole(value: float | None) -> str:
@@ -299,3 +295,10 @@ def _whole(value: float | None) -> str:
 
 def _plain(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
+
+
+def short(value: float | None, digits: int = 3) -> str:
+    """So many digits that count, and no powers of ten."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
