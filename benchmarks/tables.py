@@ -236,7 +236,7 @@ def targets(folder: Path) -> Table:
             return
         met = seen >= target if at_least else seen <= target
         sign = ">=" if at_least else "<="
-        rows.append([what, f"{sign} {target:g}", f"{seen:.3g}", "met" if met else "**missed**"])
+        rows.append([what, f"{sign} {target:g}", short(seen), "met" if met else "**missed**"])
 
     for key, methods in by_workload(folder).items():
         if number(methods["slope"], "rows") != BY_KEY[key].rows:
