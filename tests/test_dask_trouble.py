@@ -77,6 +77,24 @@ def test_all_workers_gone_is_told(monkeypatch, tmp_path):
             model.fit(cut(continuous.X, 7), continuous.s)
 
 
+def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
+    monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
+    with a_cluster(tmp_path, 1) as (cluster, client):
+        futures, fetch = client.map(abs, [-1, -2]), client.gather
+        assert _dask._results(client, futures) == [1, 2]
+
+        def too_late(*arguments, **settings):
+            cluster.scale(0)
+            while client.nthreads():
+                time.sleep(0.1)
+            return fetch(*arguments, **settings)
+
+        monkeypatch.setattr(client, "gather", too_late)
+        with pytest.raises(RuntimeError, match="no worker"):
+            _dask._results(client, futures)
+
+
 def test_an_interrupt_leaves_nothing_behind(client):
     def interrupt_soon():
         threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()

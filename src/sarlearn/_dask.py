@@ -103,15 +103,22 @@ def _local_get() -> Callable:
 
 
 def _results(client, futures) -> list:
-    from distributed import TimeoutError, wait
+    """What the futures hold, on this machine; looking after the cluster while it takes long.
+
+    One request that is waited for, not repeated: results may get lost, with their worker, after
+    they were done, and large ones take their time.
+    """
     from distributed.comm import CommClosedError
 
+    answer = client.gather(futures, asynchronous=True)
+    gathering = asyncio.run_coroutine_threadsafe(answer, client.loop.asyncio_loop)
     lonely = 0.0
-    while True:
-        try:
-            wait(futures, timeout=WATCH_SECONDS)
-            return client.gather(futures)
-        except TimeoutError:
+    try:
+        while True:
+            with contextlib.suppress(concurrent.futures.TimeoutError):
+                return gathering.result(WATCH_SECONDS)
+            if client.status != "running":
+                raise concurrent.futures.CancelledError
             try:
                 lonely = 0.0 if client.nthreads() else lonely + WATCH_SECONDS
             except (OSError, CommClosedError, TimeoutError) as error:
@@ -121,7 +128,9 @@ def _results(client, futures) -> list:
                     f"The Dask cluster has had no worker for {lonely:.0f} seconds: all have gone. "
                     "Start workers, or look at their logs (memory is the usual cause), and fit "
                     "again."
-                ) from None
+                )
+    finally:
+        gathering.cancel()
 
 
 def memory() -> float:
