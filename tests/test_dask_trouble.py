@@ -1,5 +1,6 @@
 """Trouble on Dask: workers that go, interrupts, bad input in some partition."""
 
+import contextlib
 import gc
 import os
 import signal
@@ -96,13 +97,22 @@ def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
 
 
 def test_an_interrupt_leaves_nothing_behind(client):
+    over, afterwards = threading.Event(), contextlib.ExitStack()
+    afterwards.callback(over.set)
+
+    def interrupt(seconds=0.02):
+        # Again where it was lost: Python drops what is raised while it deletes an object.
+        while not over.wait(seconds):
+            os.kill(os.getpid(), signal.SIGINT)
+            seconds = 10.0
+
     def interrupt_soon():
-        threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Thread(target=interrupt, daemon=True).start()
 
     # A fit that does not end before the interrupt comes.
     model = sar_em(continuous.columns, tol=1e-300, max_iter=100_000)
     model.set_callbacks(AtIteration(interrupt_soon))
-    with pytest.raises(KeyboardInterrupt):
+    with afterwards, pytest.raises(KeyboardInterrupt):
         model.fit(cut(continuous.X, 7), continuous.s)
     for _ in range(50):
         gc.collect()

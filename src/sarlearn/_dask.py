@@ -113,24 +113,20 @@ def _results(client, futures) -> list:
     answer = client.gather(futures, asynchronous=True)
     gathering = asyncio.run_coroutine_threadsafe(answer, client.loop.asyncio_loop)
     lonely = 0.0
-    try:
-        while True:
-            with contextlib.suppress(concurrent.futures.TimeoutError):
-                return gathering.result(WATCH_SECONDS)
-            if client.status != "running":
-                raise concurrent.futures.CancelledError
-            try:
-                lonely = 0.0 if client.nthreads() else lonely + WATCH_SECONDS
-            except (OSError, CommClosedError, TimeoutError) as error:
-                raise RuntimeError("The Dask scheduler does not answer any more.") from error
-            if lonely >= LONELY_SECONDS:
-                raise RuntimeError(
-                    f"The Dask cluster has had no worker for {lonely:.0f} seconds: all have gone. "
-                    "Start workers, or look at their logs (memory is the usual cause), and fit "
-                    "again."
-                )
-    finally:
-        gathering.cancel()
+    while True:
+        if concurrent.futures.wait([gathering], WATCH_SECONDS).done:
+            return gathering.result()
+        if client.status != "running":
+            raise concurrent.futures.CancelledError
+        try:
+            lonely = 0.0 if client.nthreads() else lonely + WATCH_SECONDS
+        except (OSError, CommClosedError, TimeoutError) as error:
+            raise RuntimeError("The Dask scheduler does not answer any more.") from error
+        if lonely >= LONELY_SECONDS:
+            raise RuntimeError(
+                f"The Dask cluster has had no worker for {lonely:.0f} seconds: all have gone. "
+                "Start workers, or look at their logs (memory is the usual cause), and fit again."
+            )
 
 
 def memory() -> float:
