@@ -99,6 +99,9 @@ def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
 def test_an_interrupt_leaves_nothing_behind(client):
     over, afterwards = threading.Event(), contextlib.ExitStack()
     afterwards.callback(over.set)
+    # A shell's background jobs ignore interrupts; here one is wanted whoever started the tests.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    afterwards.callback(signal.signal, signal.SIGINT, before or signal.SIG_DFL)
 
     def interrupt(seconds=0.02):
         # Again where it was lost: Python drops what is raised while it deletes an object.
