@@ -97,21 +97,13 @@ def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
 
 
 def test_an_interrupt_leaves_nothing_behind(client):
-    over, afterwards = threading.Event(), contextlib.ExitStack()
-    afterwards.callback(over.set)
+    def interrupt_soon():
+        threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+
     # A shell's background jobs ignore interrupts; here one is wanted whoever started the tests.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    afterwards = contextlib.ExitStack()
     afterwards.callback(signal.signal, signal.SIGINT, before or signal.SIG_DFL)
-
-    def interrupt(seconds=0.02):
-        # Again where it was lost: Python drops what is raised while it deletes an object.
-        while not over.wait(seconds):
-            os.kill(os.getpid(), signal.SIGINT)
-            seconds = 10.0
-
-    def interrupt_soon():
-        threading.Thread(target=interrupt, daemon=True).start()
-
     # A fit that does not end before the interrupt comes.
     model = sar_em(continuous.columns, tol=1e-300, max_iter=100_000)
     model.set_callbacks(AtIteration(interrupt_soon))
