@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-import sarlearn._em
-import sarlearn._kernels
-import sarlearn._logistic
-import sarlearn._propensity
-from sarlearn._blocks import RowBlocks
-from sarlearn._em import LogisticEM
+import sarlearn._engine.em
+import sarlearn._engine.kernels
+import sarlearn._engine.logistic
+import sarlearn._engine.propensity
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.em import LogisticEM
 
 
 @dataclass
@@ -35,8 +35,8 @@ def counting(n_columns: int) -> Iterator[Counts]:
     """Count what fits do while the context lasts; ``n_columns`` tells X from narrower matrices."""
     counts = Counts()
     the_total, the_matvec, the_arrival = RowBlocks.total, RowBlocks.matvec, LogisticEM._arrive
-    the_hessian = sarlearn._kernels.hessian
-    users = (sarlearn._em, sarlearn._logistic, sarlearn._propensity)
+    the_hessian = sarlearn._engine.kernels.hessian
+    users = (sarlearn._em, sarlearn._logistic, sarlearn._engine.propensity)
 
     def elements_of(blocks):
         if not blocks.is_sparse:

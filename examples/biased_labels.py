@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 
 from sarlearn import SAREMClassifier
-from sarlearn.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 
 
 def simulate(n_patients: int, *, clear: bool, seed: int = 0):

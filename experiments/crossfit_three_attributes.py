@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss, roc_auc_score
 
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
-from sarlearn.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.labeling import ProductLabeling, label
 from sarlearn.metrics import (
     class_prior_error,

@@ -11,13 +11,20 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit, xlog1py, xlogy
 
-from sarlearn._blocks import RowBlocks
-from sarlearn._crossfit import CS, ROUNDS, START_C, _log_likelihood, held_out_logits, make_folds
-from sarlearn._em import LogisticEM, run_to_slope
-from sarlearn._known_fit import KnownPropensityFit
-from sarlearn._label_model import LabelFit, LabelModel
-from sarlearn._propensity import choose_propensity, watch
-from sarlearn._stopping import ModelSlopeRule
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.crossfit import (
+    CS,
+    ROUNDS,
+    START_C,
+    _log_likelihood,
+    held_out_logits,
+    make_folds,
+)
+from sarlearn._engine.em import LogisticEM, run_to_slope
+from sarlearn._engine.known_fit import KnownPropensityFit
+from sarlearn._engine.label_model import LabelFit, LabelModel
+from sarlearn._engine.propensity import choose_propensity, watch
+from sarlearn._engine.stopping import ModelSlopeRule
 
 # Iterations over which the decay rises from 0.9 to 1.
 ANNEALING = 50

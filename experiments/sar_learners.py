@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss, roc_auc_score
 
 from sarlearn import KnownPropensityClassifier, SAREMClassifier, baselines
-from sarlearn.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.labeling import ProductLabeling, label
 from sarlearn.metrics import (
     class_prior_error,

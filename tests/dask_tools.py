@@ -48,7 +48,7 @@ def sar_em(columns=(), **settings):
 def one_task_a_partition(patch) -> None:
     """Small partitions as if each were large."""
     for limit in ("TASK_BYTES", "BUNDLE_BYTES", "KEPT_BYTES"):
-        patch.setattr(f"sarlearn._partitions.{limit}", 1)
+        patch.setattr(f"sarlearn.backends.dask.read.{limit}", 1)
 
 
 def cut(values, n_parts: int):

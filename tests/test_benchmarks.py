@@ -11,7 +11,7 @@ from benchmarks.workloads import BY_KEY, Workload, coded_table, sparse_words
 from scipy.special import expit
 
 from sarlearn import SAREMClassifier
-from sarlearn._blocks import RowBlocks
+from sarlearn._engine.blocks import RowBlocks
 
 
 @pytest.fixture(scope="module")

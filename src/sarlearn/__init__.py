@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sarlearn.classifiers import (
+        CrossFitSARClassifier,
         KnownPropensityClassifier,
         MultiSCARClassifier,
         SAREMClassifier,
+        SCARClassifier,
     )
-    from sarlearn.crossfit import CrossFitSARClassifier
     from sarlearn.reporting import report
     from sarlearn.saving import load, save
-    from sarlearn.scar import SCARClassifier
-    from sarlearn.tables import make_table_classifier
+    from sarlearn.tables.pipeline import make_table_classifier
 
 __version__ = "0.1.0"
 
@@ -32,11 +32,11 @@ __all__ = [
 # Where each public name lives. They are imported when first asked for: scikit-learn takes a
 # second to import, and `sarlearn --help` should not wait for it.
 _HOMES = {
-    "CrossFitSARClassifier": "crossfit",
+    "CrossFitSARClassifier": "classifiers",
     "KnownPropensityClassifier": "classifiers",
     "MultiSCARClassifier": "classifiers",
     "SAREMClassifier": "classifiers",
-    "SCARClassifier": "scar",
+    "SCARClassifier": "classifiers",
     "load": "saving",
     "make_table_classifier": "tables",
     "report": "reporting",

@@ -16,11 +16,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, expit, logit
 
-from sarlearn._blocks import RowBlocks
 from sarlearn._compat import HasMethods, Interval, fit_context, one_blas_thread
-from sarlearn._logistic import fit_logistic
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.logistic import fit_logistic
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers._base import PUClassifier, SARClassifier
+from sarlearn.classifiers.base import PUClassifier, SARClassifier
 
 __all__ = [
     "PUSBClassifier",

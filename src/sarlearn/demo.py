@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
-from sarlearn.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.labeling import LogisticLabeling, label
 from sarlearn.metrics import probabilistic_f1_score, propensity_mean_absolute_error
 

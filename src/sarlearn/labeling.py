@@ -18,8 +18,8 @@ from sklearn.utils import (
     check_random_state,
 )
 
-from ._compat import get_feature_names, num_samples, safe_indexing
-from ._validation import check_propensity, encode_classes, resolve_features
+from sarlearn._compat import get_feature_names, num_samples, safe_indexing
+from sarlearn._validation import check_propensity, encode_classes, resolve_features
 
 __all__ = [
     "ConstantLabeling",

@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_array, check_random_state
 
-from ._compat import get_feature_names, num_samples
-from ._validation import encode_labels, resolve_features
+from sarlearn._compat import get_feature_names, num_samples
+from sarlearn._validation import encode_labels, resolve_features
 
 __all__ = ["PropensityStratifiedKFold"]
 

@@ -5,8 +5,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .classifiers import SAREMClassifier
-from .tables import TableEncoder
+from sarlearn.classifiers import SAREMClassifier
+from sarlearn.tables.pipeline import TableEncoder
 
 __all__ = ["to_onnx"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from . import __version__
-from .io import write_atomically
+from sarlearn import __version__
+from sarlearn.tables.files import write_atomically
 
 __all__ = ["SavedModel", "load", "load_file", "save"]
 

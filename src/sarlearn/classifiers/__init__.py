@@ -1,7 +1,15 @@
-"""The paper's learners as scikit-learn classifiers."""
+"""The learners as scikit-learn classifiers."""
 
-from sarlearn.classifiers._known import KnownPropensityClassifier
-from sarlearn.classifiers._multiscar import MultiSCARClassifier
-from sarlearn.classifiers._sarem import SAREMClassifier
+from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers.known import KnownPropensityClassifier
+from sarlearn.classifiers.multiscar import MultiSCARClassifier
+from sarlearn.classifiers.sarem import SAREMClassifier
+from sarlearn.classifiers.scar import SCARClassifier
 
-__all__ = ["KnownPropensityClassifier", "MultiSCARClassifier", "SAREMClassifier"]
+__all__ = [
+    "CrossFitSARClassifier",
+    "KnownPropensityClassifier",
+    "MultiSCARClassifier",
+    "SAREMClassifier",
+    "SCARClassifier",
+]

@@ -14,7 +14,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         import click
 
-        from .app import app
+        from sarlearn.cli.app import app
     except ModuleNotFoundError as error:
         print(
             f"Error: the command line needs {error.name}: pip install 'sarlearn[cli]'.",

@@ -2,7 +2,7 @@
 
 import click
 
-from .. import __version__
+from sarlearn import __version__
 
 _TABLE = click.argument("table", type=click.Path(dir_okay=True))
 _LABEL = click.option("--label", required=True, help="Column that says which rows are labelled.")
@@ -104,7 +104,7 @@ def app() -> None:
 @_FORCE
 def fit(**options) -> None:
     """Fit a model to TABLE and save it."""
-    from .fit import fit
+    from sarlearn.cli.fit import fit
 
     fit(**options)
 
@@ -124,7 +124,7 @@ def predict(**options) -> None:
     Writes the probability of being positive and the propensity of every row, in the order of the
     table; where the label column is present, also the posterior.
     """
-    from .predict import predict
+    from sarlearn.cli.predict import predict
 
     predict(**options)
 
@@ -146,7 +146,7 @@ def predict(**options) -> None:
 @_FORCE
 def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
-    from .predict import report
+    from sarlearn.cli.predict import report
 
     report(**options)
 
@@ -161,7 +161,7 @@ def report(**options) -> None:
 @_JSON
 def prior(**options) -> None:
     """Compare estimates of the class prior: the share of TABLE that is positive."""
-    from .prior import prior
+    from sarlearn.cli.prior import prior
 
     prior(**options)
 
@@ -200,7 +200,7 @@ def check(**options) -> None:
     Tests whether one label frequency for all positives is tenable, and suggests columns for
     --propensity among the candidates.
     """
-    from .check import check
+    from sarlearn.cli.check import check
 
     check(**options)
 
@@ -255,7 +255,7 @@ def simulate(**options) -> None:
     Each propensity column is brought to the range 0 to 1: numbers by their smallest and largest
     value, words by their place in the alphabet, gaps to the middle.
     """
-    from .simulate import simulate
+    from sarlearn.cli.simulate import simulate
 
     simulate(**options)
 
@@ -271,6 +271,6 @@ def simulate(**options) -> None:
 )
 def demo(report_path: str) -> None:
     """Show on data that ships with scikit-learn why biased labels matter."""
-    from .demo import demo
+    from sarlearn.cli.demo import demo
 
     demo(report_path)

@@ -2,10 +2,16 @@
 
 import numpy as np
 
-from ..inspection import scar_test, select_propensity_features
-from ..tables import TableEncoder, origin
-from .common import collected_warnings, print_json, print_rows, print_text, read_labelled
-from .progress import progress
+from sarlearn.cli.common import (
+    collected_warnings,
+    print_json,
+    print_rows,
+    print_text,
+    read_labelled,
+)
+from sarlearn.cli.progress import progress
+from sarlearn.inspection import scar_test, select_propensity_features
+from sarlearn.tables.pipeline import TableEncoder, origin
 
 
 def check(

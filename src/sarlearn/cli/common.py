@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..io import Labels, nearest, parse_labels, read_table
+from sarlearn.tables.files import Labels, nearest, parse_labels, read_table
 
 MIN_LABELLED = 10
 

@@ -1,14 +1,14 @@
 """``sarlearn demo``."""
 
-from .common import print_text
+from sarlearn.cli.common import print_text
 
 
 def demo(report_path: str) -> None:
     """Run the demonstration and write its report."""
     from rich.console import Console
 
-    from ..demo import run_demo
-    from ..reporting import report
+    from sarlearn.demo import run_demo
+    from sarlearn.reporting import report
 
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -3,12 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ..reporting import Report, run_checks, summarize
-from ..reporting.checks import check_sentences
-from ..reporting.words import about, odds_sentence
-from ..saving import save
-from ..tables import make_table_classifier
-from .common import (
+from sarlearn.cli.common import (
     check_outputs,
     collected_warnings,
     print_json,
@@ -16,7 +11,12 @@ from .common import (
     print_text,
     read_labelled,
 )
-from .progress import progress, watched
+from sarlearn.cli.progress import progress, watched
+from sarlearn.reporting import Report, run_checks, summarize
+from sarlearn.reporting.checks import check_sentences
+from sarlearn.reporting.words import about, odds_sentence
+from sarlearn.saving import save
+from sarlearn.tables.pipeline import make_table_classifier
 
 
 def fit(
@@ -111,7 +111,7 @@ def _check_dask(method: str, classifier: str) -> None:
 
 def _fit_on_dask(model, address: str, table: str, label: str, propensity, id_column, drop):
     """Fit there; come back with a sample of the rows, and counts of all of them."""
-    from . import fit_dask
+    from sarlearn.cli import fit_dask
 
     with fit_dask.cluster(address):
         with progress(f"Reading {table}"):

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._columns import as_frame, values_of
-from ..io import parse_labels
-from .common import check_columns, check_enough, check_roles
+from sarlearn.cli.common import check_columns, check_enough, check_roles
+from sarlearn.tables.columns import as_frame, values_of
+from sarlearn.tables.files import parse_labels
 
 # Rows that are brought together for the report.
 SAMPLE_ROWS = 50_000
@@ -58,7 +58,7 @@ def read_labelled(
     pattern: str, label: str, propensity: Sequence[str], id_column: str | None, drop: Sequence[str]
 ):
     """The table, the labels 0 and 1 of its rows (lazy), how they are written, and counts."""
-    from .._partitions import each_partition
+    from sarlearn.backends.dask.read import each_partition
 
     table = read_partitions(pattern, id_column)
     check_columns(table, "--label", [label])
@@ -78,7 +78,7 @@ def sample(table, s, n_rows: int, label: str):
     """Every so many-th row of the table, here, and its labels."""
     import pandas as pd
 
-    from .._partitions import each_partition
+    from sarlearn.backends.dask.read import each_partition
 
     every = -(-n_rows // SAMPLE_ROWS)
     both = table.assign(**{label: s})

@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from .._columns import as_frame
-from ..io import nearest, parse_labels, read_table, table_kind, write_table
-from ..reporting import Report, summarize
-from ..saving import SavedModel, load_file
-from ..tables import TableEncoder, TablePipeline
-from .common import (
+from sarlearn.cli.common import (
     check_columns,
     check_outputs,
     collected_warnings,
     print_json,
     print_text,
 )
-from .progress import progress
+from sarlearn.cli.progress import progress
+from sarlearn.reporting import Report, summarize
+from sarlearn.saving import SavedModel, load_file
+from sarlearn.tables.columns import as_frame
+from sarlearn.tables.files import nearest, parse_labels, read_table, table_kind, write_table
+from sarlearn.tables.pipeline import TableEncoder, TablePipeline
 
 
 def predict(

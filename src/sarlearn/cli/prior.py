@@ -4,11 +4,17 @@ import math
 import sys
 import warnings
 
-from ..priors import CrossFitPrior, SAREMPrior, compare_priors
-from ..priors._compare import default_estimators
-from ..tables import FromColumns, TableEncoder
-from .common import collected_warnings, print_json, print_rows, print_text, read_labelled
-from .progress import progress
+from sarlearn.cli.common import (
+    collected_warnings,
+    print_json,
+    print_rows,
+    print_text,
+    read_labelled,
+)
+from sarlearn.cli.progress import progress
+from sarlearn.priors import CrossFitPrior, SAREMPrior, compare_priors
+from sarlearn.priors._compare import default_estimators
+from sarlearn.tables.pipeline import FromColumns, TableEncoder
 
 SAR_METHODS = ("cross-fit", "SAR-EM")
 

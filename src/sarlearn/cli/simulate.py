@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from .._columns import as_frame, is_constant, kind_of, numbers, values_of, words
-from ..io import parse_labels, read_table, table_kind, write_table
-from ..labeling import (
+from sarlearn.cli.common import check_columns, check_outputs, check_roles, print_json, print_text
+from sarlearn.cli.progress import progress
+from sarlearn.labeling import (
     ConstantLabeling,
     GeometricLabeling,
     LogisticLabeling,
     OneAttributeLabeling,
     ProductLabeling,
 )
-from ..labeling import (
+from sarlearn.labeling import (
     label as draw_labels,
 )
-from .common import check_columns, check_outputs, check_roles, print_json, print_text
-from .progress import progress
+from sarlearn.tables.columns import as_frame, is_constant, kind_of, numbers, values_of, words
+from sarlearn.tables.files import parse_labels, read_table, table_kind, write_table
 
 
 def simulate(

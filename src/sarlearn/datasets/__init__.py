@@ -6,7 +6,7 @@ into the cache, from upstream or from SARLEARN_MIRROR. Whatever their source, th
 checked. Parsed data is kept in the cache. SARLEARN_DATA is never written to.
 """
 
-from ._loaders import (
+from sarlearn.datasets._loaders import (
     load_adult,
     load_breast_cancer_wisconsin,
     load_covtype,

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ._files import DataFile
-from ._newsgroups import parse_newsgroups
-from ._parse import (
+from sarlearn.datasets._files import DataFile
+from sarlearn.datasets._newsgroups import parse_newsgroups
+from sarlearn.datasets._parse import (
     Arrays,
     parse_adult,
     parse_breast_cancer,

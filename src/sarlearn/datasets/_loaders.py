@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from ._catalog import CATALOG, DataSet, PaperRow, paper_pair
-from ._files import cache_dir, keep, obtain
-from ._newsgroups import FAMILIES, N_WORDS
-from ._parse import Arrays
+from sarlearn.datasets._catalog import CATALOG, DataSet, PaperRow, paper_pair
+from sarlearn.datasets._files import cache_dir, keep, obtain
+from sarlearn.datasets._newsgroups import FAMILIES, N_WORDS
+from sarlearn.datasets._parse import Arrays
 
 # Raised when a parser changes, so that arrays in a cache made by an older one are not used.
 PARSER_VERSION = 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ._parse import Arrays
+from sarlearn.datasets._parse import Arrays
 
 FAMILIES = ("comp", "rec", "sci", "talk")
 N_WORDS = 200

@@ -1,11 +1,20 @@
 """Look into a fitted model, and ask whether to trust it: plots, tests, intervals, sensitivity."""
 
-from ._bootstrap import BootstrapResult, bootstrap
-from ._identifiability import IdentifiabilityResult, identifiability
-from ._scar_test import SCARTestResult, scar_test
-from ._selection import PropensitySelection, SelectionStep, select_propensity_features
-from ._sensitivity import ScaledPropensity, SensitivityResult, SensitivityRow, sensitivity
-from .displays import (
+from sarlearn.inspection._bootstrap import BootstrapResult, bootstrap
+from sarlearn.inspection._identifiability import IdentifiabilityResult, identifiability
+from sarlearn.inspection._scar_test import SCARTestResult, scar_test
+from sarlearn.inspection._selection import (
+    PropensitySelection,
+    SelectionStep,
+    select_propensity_features,
+)
+from sarlearn.inspection._sensitivity import (
+    ScaledPropensity,
+    SensitivityResult,
+    SensitivityRow,
+    sensitivity,
+)
+from sarlearn.inspection.displays import (
     ConvergenceDisplay,
     LabelCalibrationDisplay,
     PosteriorDisplay,

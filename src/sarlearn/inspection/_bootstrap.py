@@ -13,14 +13,14 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import check_array
 
-from .._compat import safe_indexing
-from .._joint import JointLogistic
-from ..classifiers import SAREMClassifier
-from ..crossfit import CrossFitSARClassifier
-from ._inputs import check_count, generators
-from ._parallel import run_all
-from ._parts import FEW_VALUES, take_apart
-from ._style import BLUE, new_axes, plain, shorten, tidy
+from sarlearn._compat import safe_indexing
+from sarlearn._engine.joint import JointLogistic
+from sarlearn._view.inputs import check_count, generators
+from sarlearn._view.parallel import run_all
+from sarlearn._view.parts import FEW_VALUES, take_apart
+from sarlearn._view.style import BLUE, new_axes, plain, shorten, tidy
+from sarlearn.classifiers import SAREMClassifier
+from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 
 __all__ = ["BootstrapResult", "bootstrap"]
 

@@ -7,13 +7,13 @@ from scipy import sparse
 from scipy.special import logit
 from sklearn.utils import check_array
 
-from .._joint import JointFit, JointLogistic
-from .._label_model import PROFILE_DROP, LabelModel
-from ..classifiers import SAREMClassifier
-from ..crossfit import CrossFitSARClassifier
-from ._inputs import check_count, generators
-from ._parts import take_apart
-from ._style import BLUE, MUTED, ORANGE, as_percent, new_axes, tidy
+from sarlearn._engine.joint import JointFit, JointLogistic
+from sarlearn._engine.label_model import PROFILE_DROP, LabelModel
+from sarlearn._view.inputs import check_count, generators
+from sarlearn._view.parts import take_apart
+from sarlearn._view.style import BLUE, MUTED, ORANGE, as_percent, new_axes, tidy
+from sarlearn.classifiers import SAREMClassifier
+from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 
 __all__ = ["IdentifiabilityResult", "identifiability"]
 

@@ -8,12 +8,19 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.preprocessing import StandardScaler
 
-from .._joint import LOWERED, NEWTON_COLUMNS, SATURATED, JointLogistic, climb_nested, nest
-from .._joint_batch import BatchLogistic
-from ._flexible import flexible_score
-from ._inputs import check_count, check_positive, check_rows, generators, listed
-from ._parallel import run_all
-from ._style import BLUE, ORANGE, new_axes, tidy
+from sarlearn._engine.joint import (
+    LOWERED,
+    NEWTON_COLUMNS,
+    SATURATED,
+    JointLogistic,
+    climb_nested,
+    nest,
+)
+from sarlearn._engine.joint_batch import BatchLogistic
+from sarlearn._view.flexible import flexible_score
+from sarlearn._view.inputs import check_count, check_positive, check_rows, generators, listed
+from sarlearn._view.parallel import run_all
+from sarlearn._view.style import BLUE, ORANGE, new_axes, tidy
 
 __all__ = ["SCARTestResult", "scar_test"]
 

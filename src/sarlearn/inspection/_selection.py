@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from .._joint import JointFit, JointLogistic, climb_nested, nest
-from ._flexible import flexible_score
-from ._inputs import Rows, check_count, check_positive, check_rows, generators, listed
-from ._parallel import run_all
-from ._style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
+from sarlearn._engine.joint import JointFit, JointLogistic, climb_nested, nest
+from sarlearn._view.flexible import flexible_score
+from sarlearn._view.inputs import Rows, check_count, check_positive, check_rows, generators, listed
+from sarlearn._view.parallel import run_all
+from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
 
 __all__ = ["PropensitySelection", "SelectionStep", "select_propensity_features"]
 

@@ -8,12 +8,22 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.base import clone
 
-from .._label_free import ipw_scores
-from ..classifiers import KnownPropensityClassifier, SAREMClassifier
-from ..crossfit import CrossFitSARClassifier
-from ._inputs import check_count, check_positive
-from ._parts import take_apart
-from ._style import BLUE, GREEN, MUTED, ORANGE, as_percent, new_axes, plain, shorten, tidy
+from sarlearn._view.inputs import check_count, check_positive
+from sarlearn._view.parts import take_apart
+from sarlearn._view.style import (
+    BLUE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    as_percent,
+    new_axes,
+    plain,
+    shorten,
+    tidy,
+)
+from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
+from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+from sarlearn.metrics.inverse_propensity import ipw_scores
 
 __all__ = ["ScaledPropensity", "SensitivityResult", "SensitivityRow", "sensitivity"]
 

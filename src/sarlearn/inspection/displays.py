@@ -2,9 +2,19 @@
 
 import numpy as np
 
-from ._curves import convergence, label_calibration, posterior_by, propensity_by
-from ._parts import take_apart, value_text
-from ._style import BLUE, MUTED, ORANGE, SERIES, as_percent, new_axes, plain, shorten, tidy
+from sarlearn._view.curves import convergence, label_calibration, posterior_by, propensity_by
+from sarlearn._view.parts import take_apart, value_text
+from sarlearn._view.style import (
+    BLUE,
+    MUTED,
+    ORANGE,
+    SERIES,
+    as_percent,
+    new_axes,
+    plain,
+    shorten,
+    tidy,
+)
 
 __all__ = [
     "ConvergenceDisplay",

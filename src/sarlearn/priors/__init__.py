@@ -1,19 +1,19 @@
 """How many of the unlabelled are positive? Class-prior estimators, one file each."""
 
-from ._base import PriorCurve
-from ._compare import PriorComparison, compare_priors
-from ._display import PriorCurveDisplay
-from ._scores import out_of_fold_scores
-from .alphamax import AlphaMax, AlphaMaxN
-from .best_bin import BestBinEstimator
-from .crossfit import CrossFitPrior
-from .dedpul import DEDPUL
-from .elkan_noto import ElkanNoto
-from .kernel_mean import KernelMean
-from .pearson import PearsonDivergence
-from .penalized_l1 import PenalizedL1
-from .sarem_prior import SAREMPrior
-from .tice import TIcE
+from sarlearn.priors._base import PriorCurve
+from sarlearn.priors._compare import PriorComparison, compare_priors
+from sarlearn.priors._display import PriorCurveDisplay
+from sarlearn.priors._scores import out_of_fold_scores
+from sarlearn.priors.alphamax import AlphaMax, AlphaMaxN
+from sarlearn.priors.best_bin import BestBinEstimator
+from sarlearn.priors.crossfit import CrossFitPrior
+from sarlearn.priors.dedpul import DEDPUL
+from sarlearn.priors.elkan_noto import ElkanNoto
+from sarlearn.priors.kernel_mean import KernelMean
+from sarlearn.priors.pearson import PearsonDivergence
+from sarlearn.priors.penalized_l1 import PenalizedL1
+from sarlearn.priors.sarem_prior import SAREMPrior
+from sarlearn.priors.tice import TIcE
 
 __all__ = [
     "DEDPUL",

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import validate_data
 
-from .._compat import fit_context, get_feature_names, one_blas_thread
-from .._validation import encode_labels, is_dask, refuse_dask
+from sarlearn._compat import fit_context, get_feature_names, one_blas_thread
+from sarlearn._validation import encode_labels, is_dask, refuse_dask
 
 
 @dataclass
@@ -95,7 +95,7 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         raise NotImplementedError
 
     def _dask_rows(self, X, y):
-        from .._partitions import read_rows
+        from sarlearn.backends.dask.read import read_rows
 
         rows, self.classes_ = read_rows(X, y, warn_few=self._warn_few)
         self.n_features_in_ = rows.shape[1]

@@ -11,19 +11,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length
 
-from .._validation import encode_labels
-from ._base import PriorEstimator, check_informative
-from ._scores import ScorePriorEstimator, out_of_fold_scores
-from .alphamax import AlphaMax
-from .best_bin import BestBinEstimator
-from .crossfit import CrossFitPrior
-from .dedpul import DEDPUL
-from .elkan_noto import ElkanNoto
-from .kernel_mean import KernelMean
-from .pearson import PearsonDivergence
-from .penalized_l1 import PenalizedL1
-from .sarem_prior import SAREMPrior
-from .tice import TIcE
+from sarlearn._validation import encode_labels
+from sarlearn.priors._base import PriorEstimator, check_informative
+from sarlearn.priors._scores import ScorePriorEstimator, out_of_fold_scores
+from sarlearn.priors.alphamax import AlphaMax
+from sarlearn.priors.best_bin import BestBinEstimator
+from sarlearn.priors.crossfit import CrossFitPrior
+from sarlearn.priors.dedpul import DEDPUL
+from sarlearn.priors.elkan_noto import ElkanNoto
+from sarlearn.priors.kernel_mean import KernelMean
+from sarlearn.priors.pearson import PearsonDivergence
+from sarlearn.priors.penalized_l1 import PenalizedL1
+from sarlearn.priors.sarem_prior import SAREMPrior
+from sarlearn.priors.tice import TIcE
 
 
 def default_estimators(single_sample: bool = True, random_state=None) -> dict[str, PriorEstimator]:
@@ -128,7 +128,7 @@ class PriorComparison:
 
     def plot(self, *, ax=None):
         """Draw the estimates, one dot a method; returns the axes."""
-        from ..inspection._style import BLUE, MUTED, ORANGE, new_axes, tidy
+        from sarlearn._view.style import BLUE, MUTED, ORANGE, new_axes, tidy
 
         ax = new_axes(ax)
         done = [row for row in self.rows if row.method in self.estimators]

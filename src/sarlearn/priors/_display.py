@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import PriorCurve, PriorEstimator
+from sarlearn.priors._base import PriorCurve, PriorEstimator
 
 
 class PriorCurveDisplay:
@@ -78,7 +78,7 @@ class PriorCurveDisplay:
         self : PriorCurveDisplay
             The display, with `ax_` and `figure_`.
         """
-        from ..inspection._style import BLUE, MUTED, ORANGE, SKY, new_axes, tidy
+        from sarlearn._view.style import BLUE, MUTED, ORANGE, SKY, new_axes, tidy
 
         curve, ax = self.curve, new_axes(ax)
         order = np.argsort(curve.x, kind="stable")

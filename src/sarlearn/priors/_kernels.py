@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from ._base import column_range
+from sarlearn.priors._base import column_range
 
 BLOCK_ROWS = 4096
 SMALLEST_EXPONENT = -700.0

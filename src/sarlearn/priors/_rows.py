@@ -5,10 +5,10 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from .._blocks import Block
-from .._em import labels_of
-from .._kernels import logits
-from .._logistic import fit_logistic
+from sarlearn._engine.blocks import Block
+from sarlearn._engine.em import labels_of
+from sarlearn._engine.kernels import logits
+from sarlearn._engine.logistic import fit_logistic
 
 # Scores of at most this many rows, spread evenly, are brought together.
 MAX_SCORES = 2_000_000

@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
-from .._compat import fit_context, one_blas_thread, safe_indexing
-from .._validation import encode_labels
-from ._base import Estimate, PriorEstimator
+from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
+from sarlearn._validation import encode_labels
+from sarlearn.priors._base import Estimate, PriorEstimator
 
 SAME_LEVEL = 0.01
 CV_CONSTRAINT = ["cv_object"]  # a number, a splitter, or an iterable of (train, test)

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from . import _alphamax
-from ._base import Estimate, PriorCurve
-from ._scores import ScorePriorEstimator
+from sarlearn.priors import _alphamax
+from sarlearn.priors._base import Estimate, PriorCurve
+from sarlearn.priors._scores import ScorePriorEstimator
 
 LOW, HIGH = 0.05, 0.85
 NEAR, NEAR_STEP = 0.1, 0.004

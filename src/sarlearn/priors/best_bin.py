@@ -4,12 +4,12 @@ from numbers import Real
 
 import numpy as np
 
-from .._compat import Interval
-from .._propensity import label_share
-from .._validation import refuse_dask
-from ._base import Estimate, PriorCurve
-from ._rows import column_scales, out_of_fold, scaled
-from ._scores import ScorePriorEstimator
+from sarlearn._compat import Interval
+from sarlearn._engine.propensity import label_share
+from sarlearn._validation import refuse_dask
+from sarlearn.priors._base import Estimate, PriorCurve
+from sarlearn.priors._rows import column_scales, out_of_fold, scaled
+from sarlearn.priors._scores import ScorePriorEstimator
 
 
 class BestBinEstimator(ScorePriorEstimator):

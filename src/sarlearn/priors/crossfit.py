@@ -3,13 +3,20 @@
 import numpy as np
 from sklearn.utils import get_tags
 
-from .._compat import StrOptions, one_blas_thread
-from .._crossfit import CROSSFIT_CONSTRAINTS, CS, check_Cs, cross_fit, make_folds, warn_wide
-from .._label_model import PROFILE_DROP
-from .._validation import resolve_features
-from ..classifiers._base import warn_every_column
-from ._base import Estimate, PriorCurve, PriorEstimator
-from ._kernels import scale_columns
+from sarlearn._compat import StrOptions, one_blas_thread
+from sarlearn._engine.crossfit import (
+    CROSSFIT_CONSTRAINTS,
+    CS,
+    check_Cs,
+    cross_fit,
+    make_folds,
+    warn_wide,
+)
+from sarlearn._engine.label_model import PROFILE_DROP
+from sarlearn._validation import resolve_features
+from sarlearn.classifiers.base import warn_every_column
+from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._kernels import scale_columns
 
 
 class CrossFitPrior(PriorEstimator):

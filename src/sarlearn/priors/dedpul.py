@@ -6,8 +6,8 @@ import numpy as np
 from scipy.ndimage import median_filter
 from scipy.special import logit
 
-from ._base import Estimate, PriorCurve
-from ._scores import ScorePriorEstimator
+from sarlearn.priors._base import Estimate, PriorCurve
+from sarlearn.priors._scores import ScorePriorEstimator
 
 FACTOR_UNLABELLED, FACTOR_LABELLED = 0.05, 0.1  # kernel widths in standard deviations of the scores
 RATIO_CAP = 50.0

@@ -4,9 +4,9 @@ from numbers import Real
 
 import numpy as np
 
-from .._compat import Interval, StrOptions
-from ._base import Estimate, PriorCurve
-from ._scores import ScorePriorEstimator
+from sarlearn._compat import Interval, StrOptions
+from sarlearn.priors._base import Estimate, PriorCurve
+from sarlearn.priors._scores import ScorePriorEstimator
 
 
 class ElkanNoto(ScorePriorEstimator):

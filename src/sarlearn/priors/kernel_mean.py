@@ -7,10 +7,15 @@ import numpy as np
 from scipy.stats import gamma
 from sklearn.utils import check_random_state
 
-from .._compat import Interval, StrOptions
-from ._base import Estimate, PriorCurve, PriorEstimator
-from ._kernels import balanced_subsample, median_distance, scale_columns, squared_distances
-from ._simplex_qp import (
+from sarlearn._compat import Interval, StrOptions
+from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._kernels import (
+    balanced_subsample,
+    median_distance,
+    scale_columns,
+    squared_distances,
+)
+from sarlearn.priors._simplex_qp import (
     FactoredGram,
     Gram,
     Projection,

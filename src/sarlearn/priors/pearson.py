@@ -6,16 +6,16 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
-from .._compat import Interval, StrOptions
-from ._base import Estimate, PriorCurve, PriorEstimator
-from ._kernels import (
+from sarlearn._compat import Interval, StrOptions
+from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._kernels import (
     distance_blocks,
     median_distance,
     scale_columns,
     squared_distances,
     stratified_subsample,
 )
-from ._scores import CV_CONSTRAINT, fold_numbers
+from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
 
 WIDTH_FACTORS = np.linspace(1 / 5, 5, 10)
 RIDGES = np.logspace(-3, 1, 9)

@@ -5,10 +5,16 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._compat import Interval, StrOptions
-from ._base import Estimate, PriorCurve, PriorEstimator
-from ._kernels import distance_blocks, gaussian, median_distance, scale_columns, squared_distances
-from ._scores import CV_CONSTRAINT, fold_numbers
+from sarlearn._compat import Interval, StrOptions
+from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._kernels import (
+    distance_blocks,
+    gaussian,
+    median_distance,
+    scale_columns,
+    squared_distances,
+)
+from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
 
 WIDTH_FACTORS = np.logspace(-2, 1, 10)
 THETA_GRID = np.linspace(0.01, 1.0, 100)

@@ -4,13 +4,13 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from .._compat import Interval, StrOptions
-from .._propensity import label_share
-from .._validation import resolve_features
-from ..classifiers import SAREMClassifier
-from ._base import Estimate, PriorCurve, PriorEstimator
-from ._kernels import scale_columns
-from ._rows import column_scales, scaled
+from sarlearn._compat import Interval, StrOptions
+from sarlearn._engine.propensity import label_share
+from sarlearn._validation import resolve_features
+from sarlearn.classifiers import SAREMClassifier
+from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._kernels import scale_columns
+from sarlearn.priors._rows import column_scales, scaled
 
 
 class SAREMPrior(PriorEstimator):

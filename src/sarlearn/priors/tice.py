@@ -6,9 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 
-from .._compat import Interval, StrOptions
-from ._base import Estimate, PriorCurve, PriorEstimator
-from ._scores import CV_CONSTRAINT, fold_numbers
+from sarlearn._compat import Interval, StrOptions
+from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
 
 N_BINS = 4
 N_ROUNDS = 2  # the second round reads the variance from the first one's answer

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from ..io import write_atomically
-from .checks import run_checks
-from .render import render
-from .summarize import summarize
+from sarlearn.reporting.checks import run_checks
+from sarlearn.reporting.render import render
+from sarlearn.reporting.summarize import summarize
+from sarlearn.tables.files import write_atomically
 
 __all__ = ["Report", "render", "report", "run_checks", "summarize"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._compat import safe_indexing
-from ..inspection import bootstrap, identifiability, scar_test, sensitivity
-from ..inspection._parts import Parts, take_apart
-from ..inspection._scar_test import BLIND_SPOT
-from .comparison import draw_rows
-from .effects import propensity_odds
+from sarlearn._compat import safe_indexing
+from sarlearn._view.parts import Parts, take_apart
+from sarlearn.inspection import bootstrap, identifiability, scar_test, sensitivity
+from sarlearn.inspection._scar_test import BLIND_SPOT
+from sarlearn.reporting.comparison import draw_rows
+from sarlearn.reporting.effects import propensity_odds
 
 # Checks refit the model some two hundred times. On a sample the intervals are wider than on all
 # rows, never narrower.

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.base import clone
 
-from .._compat import safe_indexing
-from ..inspection._curves import label_calibration
-from ..inspection._parts import Parts
+from sarlearn._compat import safe_indexing
+from sarlearn._view.curves import label_calibration
+from sarlearn._view.parts import Parts
 
 # Beyond this many rows the other models are fitted to a sample: a report should not take longer
 # than the fit it tells of. Other classifiers than the logistic one take far longer.
@@ -101,7 +101,7 @@ def _posterior(f: np.ndarray, e: np.ndarray) -> np.ndarray:
 
 def _naive(final, matrix, s) -> np.ndarray:
     """``P(s=1|x)`` by the same kind of classifier, fitted to the labels as if they were classes."""
-    from ..classifiers import KnownPropensityClassifier
+    from sarlearn.classifiers import KnownPropensityClassifier
 
     own = final.get_params(deep=False)
     shared = {key: own[key] for key in ("C", "classifier") if key in own}

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..inspection._parts import Attribute, Parts, value_text
-from ..tables import MISSING
+from sarlearn._view.parts import Attribute, Parts, value_text
+from sarlearn.tables.pipeline import MISSING
 
 MAX_IMPORTANCE_ROWS = 1000
 # Of a column with more values the highest and the lowest are told.
@@ -113,7 +113,7 @@ def _step(parts: Parts, attribute: Attribute) -> float:
 
 
 def _column(matrix, position: int) -> np.ndarray:
-    from .._compat import safe_indexing
+    from sarlearn._compat import safe_indexing
 
     column = safe_indexing(matrix, [position], axis=1)
     return column.toarray() if hasattr(column, "toarray") else np.asarray(column)

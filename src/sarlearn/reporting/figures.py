@@ -6,14 +6,14 @@ import warnings
 from functools import partial
 from typing import Any
 
-from ..inspection._style import BLUE, MUTED, ORANGE, SERIES, as_percent, plain, shorten, tidy
-from ..inspection.displays import (
+from sarlearn._view.style import BLUE, MUTED, ORANGE, SERIES, as_percent, plain, shorten, tidy
+from sarlearn.inspection.displays import (
     ConvergenceDisplay,
     LabelCalibrationDisplay,
     PosteriorDisplay,
     PropensityDisplay,
 )
-from . import words
+from sarlearn.reporting import words
 
 WIDTH = 3.9
 _INK = "#2b2b2c"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from . import words
-from .figures import figures
+from sarlearn.reporting import words
+from sarlearn.reporting.figures import figures
 
 _ASSUMPTIONS = {
     "SCAR": "All positives are labelled equally often (SCAR)",

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__
-from ..inspection._curves import convergence, posterior_by, propensity_by
-from ..inspection._parts import Attribute, Parts, take_apart, value_text
-from . import words
-from .comparison import compare, fitted_to, positives_of
-from .effects import classifier_odds, importance, propensity_odds
+from sarlearn import __version__
+from sarlearn._view.curves import convergence, posterior_by, propensity_by
+from sarlearn._view.parts import Attribute, Parts, take_apart, value_text
+from sarlearn.reporting import words
+from sarlearn.reporting.comparison import compare, fitted_to, positives_of
+from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
 
 MAX_PROPENSITY_ATTRIBUTES = 12
 MAX_IMPORTANCE = 12

@@ -1,0 +1,1 @@
+"""The numerical rooms: rows, sums over them, likelihood and solvers. README.md has the map."""

@@ -1,0 +1,61 @@
+"""Many refits side by side: processes of one BLAS thread each, and a count on terminals."""
+
+import sys
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from sarlearn._compat import one_blas_thread
+
+# Told of ``done, total`` in place of the line on the terminal, where a caller has its own display.
+WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
+
+
+# Arguments at most that a function gets at once, where it takes several.
+TOGETHER = 32
+
+
+def run_all(
+    function: Callable,
+    arguments: Iterable,
+    n_jobs: int | None,
+    progress: str,
+    *,
+    together: bool = False,
+) -> list:
+    """``[function(a) for a in arguments]``, in order, with a count on a terminal.
+
+    ``n_jobs`` is as in scikit-learn: None is 1, -1 is one a core. Arguments travel in a few
+    bundles, since the data travel with each. A function that works on several arguments
+    ``together`` gets a bundle as a list and returns a list.
+    """
+    arguments = list(arguments)
+    watcher = WATCHER.get()
+    shown = sys.stderr.isatty() and watcher is None
+    # Where someone watches also one process counts often.
+    bundles = 8 * effective_n_jobs(n_jobs)
+    if together:
+        bundles = max(effective_n_jobs(n_jobs), -(-len(arguments) // TOGETHER))
+    bundles = min(bundles, len(arguments))
+    places = np.array_split(np.arange(len(arguments)), bundles) if bundles else []
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    jobs = (delayed(_bundle)(function, [arguments[i] for i in part], together) for part in places)
+    results: list = []
+    for found in parallel(jobs):
+        results += found
+        if watcher is not None:
+            watcher(len(results), len(arguments))
+        if shown:
+            print(f"\r{progress}: {len(results)} of {len(arguments)}", end="", file=sys.stderr)
+    if shown:
+        print(file=sys.stderr)
+    return results
+
+
+def _bundle(function, arguments, together: bool) -> list:
+    with one_blas_thread():
+        if together:
+            return function(arguments)
+        return [function(argument) for argument in arguments]

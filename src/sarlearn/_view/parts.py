@@ -1,0 +1,228 @@
+"""A fitted model taken apart: the last estimator, what it sees, and the attributes of the user."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from sarlearn._compat import get_feature_names, safe_indexing
+from sarlearn._validation import encode_new_labels, resolve_features
+from sarlearn.tables.columns import as_frame, numbers, words
+from sarlearn.tables.files import nearest
+from sarlearn.tables.pipeline import TableEncoder, origin
+
+# A number with at most this many different values is shown value by value, not as a curve.
+FEW_VALUES = 6
+OTHER_VALUES = "(all others)"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute as the user knows it.
+
+    ``positions`` are its columns in the matrix the estimator sees; ``encode`` gives their
+    contents for chosen values.
+    """
+
+    name: str
+    numeric: bool
+    positions: np.ndarray
+    read: Callable[[], np.ndarray]
+    encode: Callable[[Any], np.ndarray]
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """One value a row, read when first asked for: floats, or words."""
+        return self.read()
+
+    @cached_property
+    def distinct(self) -> np.ndarray:
+        """The different known values: numbers rising, words by falling frequency."""
+        if self.numeric:
+            return np.unique(self.values[~np.isnan(self.values)])
+        found, counts = np.unique(self.values.astype(str), return_counts=True)
+        return found[np.argsort(-counts, kind="stable")].astype(object)
+
+    @property
+    def is_curve(self) -> bool:
+        return self.numeric and len(self.distinct) > FEW_VALUES
+
+    def strata(self, max_strata: int) -> tuple[np.ndarray, list[str]]:
+        """A stratum for every row, and their names: quarters of a number, values of a word."""
+        if self.is_curve:
+            edges = np.unique(np.nanquantile(self.values, [0.25, 0.5, 0.75]))
+            codes = np.searchsorted(edges, self.values, side="right")
+            codes[np.isnan(self.values)] = len(edges) + 1
+            shown = [f"{edge:.4g}" for edge in edges]
+            middle = [f"{a} to {b}" for a, b in pairwise(shown)]
+            names = [f"below {shown[0]}", *middle, f"{shown[-1]} and more", "(missing)"]
+            return _squeeze(codes, names)
+        distinct = list(self.distinct)
+        kept = distinct if len(distinct) <= max_strata else distinct[: max_strata - 1]
+        code_of = {value: code for code, value in enumerate(kept)}
+        codes = np.array([code_of.get(value, len(kept)) for value in self.values])
+        return _squeeze(codes, [value_text(value) for value in kept] + [OTHER_VALUES])
+
+
+def _squeeze(codes: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Drop strata without rows."""
+    present, codes = np.unique(codes, return_inverse=True)
+    return codes, [names[code] for code in present]
+
+
+def value_text(value) -> str:
+    """A value as people write it: 3 for 3.0, four digits for others."""
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+
+
+@dataclass
+class Parts:
+    """A model and a table, taken apart.
+
+    ``final`` is the estimator with ``predict_propensity``; ``matrix`` is what it is given.
+    """
+
+    final: Any
+    matrix: Any
+    names: list[str]
+    attributes: list[Attribute]
+    encoder: TableEncoder | None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @cached_property
+    def propensity_positions(self) -> np.ndarray:
+        spec = getattr(self.final, "propensity_features", ())
+        return resolve_features(spec, self.names, len(self.names))
+
+    @property
+    def propensity_attributes(self) -> list[Attribute]:
+        wanted = set(self.propensity_positions.tolist())
+        return [a for a in self.attributes if wanted & set(a.positions.tolist())]
+
+    def attribute(self, which: str | int | None) -> Attribute:
+        """An attribute by name or position; None is the first propensity attribute."""
+        if which is None:
+            if not self.propensity_attributes:
+                raise ValueError(
+                    "The model has no propensity attributes (SCAR: one propensity for all rows); "
+                    "name a feature to show it against."
+                )
+            return self.propensity_attributes[0]
+        if isinstance(which, int | np.integer):
+            if not -len(self.attributes) <= which < len(self.attributes):
+                raise ValueError(
+                    f"feature {which} is out of range; there are {len(self.attributes)} columns."
+                )
+            return self.attributes[which]
+        for attribute in self.attributes:
+            if attribute.name == which:
+                return attribute
+        raise ValueError(
+            f"There is no column {which!r}." + nearest(which, [a.name for a in self.attributes])
+        )
+
+    def probability(self) -> np.ndarray:
+        return self.final.predict_proba(self.matrix)[:, 1]
+
+    def propensity(self) -> np.ndarray:
+        return self.final.predict_propensity(self.matrix)
+
+    def labelled(self, s) -> np.ndarray:
+        return encode_new_labels(s, self.final.classes_, self.n_rows)
+
+    def sample(self, n_rows: int, random_state: int = 0) -> np.ndarray:
+        """At most ``n_rows`` rows of the matrix, dense, drawn without replacement."""
+        rows = np.arange(self.n_rows)
+        if len(rows) > n_rows:
+            rows = np.random.default_rng(random_state).choice(rows, n_rows, replace=False)
+            rows.sort()
+        chosen = safe_indexing(self.matrix, rows)
+        dense = chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
+        return np.array(dense, dtype=np.float64)
+
+    def like_matrix(self, array: np.ndarray):
+        """An array in the form the estimator was fitted with: its names, where it has any."""
+        if get_feature_names(self.matrix) is None:
+            return array
+        import narwhals as nw
+
+        backend = nw.from_native(self.matrix, eager_only=True).implementation
+        return nw.from_numpy(array, self.names, backend=backend).to_native()
+
+
+def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
+    """The parts of a fitted model on a table ``X``; refuses models without a propensity.
+
+    ``feature_names`` says what to call the columns of a matrix that has no names.
+    """
+    check_is_fitted(model)
+    final, matrix, encoder = model, X, None
+    if isinstance(model, Pipeline):
+        final = model[-1]
+        matrix = model[:-1].transform(X) if len(model) > 1 else X
+        if len(model) == 2 and isinstance(model[0], TableEncoder):
+            encoder = model[0]
+    if not hasattr(final, "predict_propensity"):
+        raise TypeError(
+            f"{type(final).__name__} has no propensity model (predict_propensity); pass a fitted "
+            "SAREMClassifier or a pipeline that ends in one."
+        )
+    if not sparse.issparse(matrix) and not hasattr(matrix, "shape"):
+        matrix = np.asarray(matrix)
+    names = get_feature_names(matrix)
+    if names is None:
+        names = (
+            [f"x{i}" for i in range(matrix.shape[1])] if feature_names is None else feature_names
+        )
+    names = [str(name) for name in names]
+    if len(names) != matrix.shape[1]:
+        raise ValueError(f"feature_names has {len(names)} names for {matrix.shape[1]} columns.")
+    if encoder is not None:
+        attributes = _table_attributes(encoder, X)
+    else:
+        attributes = _matrix_attributes(matrix, names)
+    return Parts(final, matrix, names, attributes, encoder)
+
+
+def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
+    frame = as_frame(X)
+    origins = np.array([origin(name) for name in encoder.feature_names_out_], dtype=object)
+    found = []
+    for name, kind in encoder.kinds_.items():
+        numeric = kind == "numeric"
+
+        def read(name=name, convert=numbers if numeric else words):
+            return convert(frame, [name])[:, 0]
+
+        def encode(values, name=name):
+            return encoder.encode_values(name, values)[1]
+
+        found.append(Attribute(name, numeric, np.flatnonzero(origins == name), read, encode))
+    return found
+
+
+def _matrix_attributes(matrix, names: list[str]) -> list[Attribute]:
+    columns: Any = matrix.tocsc() if sparse.issparse(matrix) else np.asarray(matrix)
+
+    def encode(values):
+        return np.asarray(values, dtype=np.float64)[:, None]
+
+    found = []
+    for index, name in enumerate(names):
+
+        def read(index=index):
+            column = columns[:, [index]]
+            dense = column.toarray() if sparse.issparse(column) else column
+            return np.asarray(dense, dtype=np.float64).ravel()
+
+        found.append(Attribute(name, True, np.array([index]), read, encode))
+    return found

@@ -1,0 +1,1 @@
+"""Where rows may live besides memory."""

@@ -1,0 +1,382 @@
+"""Rows on a Dask cluster: the same blocks and sums as in ``_blocks``, on other machines.
+
+A partition becomes a :class:`RowBlocks` on the worker that holds it. A pass sends one value, the
+request, to every partition; the sums come back through a tree of a fixed shape, so that timing
+changes no bit. The only file that imports Dask.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import copy
+import ctypes
+import functools
+import itertools
+import math
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import dask.optimization
+import dask.threaded
+import numpy as np
+from dask.sizeof import sizeof
+from scipy import sparse
+
+from sarlearn._compat import one_blas_thread
+from sarlearn._engine.blocks import RowBlocks, add_up, cut_out, runs_of
+from sarlearn._validation import (
+    is_dask,
+)
+
+# Sums are added eight at a time: few messages at the top, few levels.
+FAN_IN = 8
+# Smaller parts of a step are tried this many at a time: a pass costs more than they do.
+TRIES = 4
+# A column that carries the labels to where they are needed.
+LABELS = "sarlearn:labels"
+# Seconds between looks at a cluster that has not answered, and without any worker before giving up.
+WATCH_SECONDS, LONELY_SECONDS = 5.0, 30.0
+
+
+# -- the cluster --------------------------------------------------------------------------------
+
+
+def _client():
+    """The user's client where there is one; otherwise Dask's own scheduler runs the tasks."""
+    owner = getattr(dask.base.get_scheduler(), "__self__", None)
+    return owner if hasattr(owner, "scheduler_info") else None
+
+
+def compute(graph: dict, keys: list) -> list:
+    """Some results of a graph; what was begun is cancelled where they do not come."""
+    client, graph = _client(), dask.optimization.cull(graph, keys)[0]
+    if client is None:
+        return list(_local_get()(graph, keys))
+    futures: list = []
+    try:
+        futures = client.get(graph, keys, sync=False)
+        return _results(client, futures)
+    except BaseException as error:
+        cancelled = concurrent.futures.CancelledError, asyncio.CancelledError
+        if client.status != "running" or isinstance(error, cancelled):
+            raise RuntimeError(
+                "The Dask cluster was closed, or cancelled the work, before the fit was done."
+            ) from error
+        client.cancel(futures)
+        raise
+
+
+def persist(graph: dict, keys: list, places: list[str]) -> dict:
+    """A graph in which these keys are at hand: on the workers, or here where there are none.
+
+    Each is made at its place, the address of a worker; should that one be gone, elsewhere.
+    """
+    client = _client()
+    if client is None:
+        return dict(zip(keys, _local_get()(graph, keys), strict=True))
+    found: dict = {}
+    for place in dict.fromkeys(places):
+        own = [key for key, its in zip(keys, places, strict=True) if its == place]
+        part = dask.optimization.cull(graph, own)[0]
+        futures = client.get(part, own, sync=False, workers=[place], allow_other_workers=True)
+        found |= zip(own, futures, strict=True)
+    return found
+
+
+def threads() -> list[str]:
+    """The worker of every thread that can run a task, in a fixed order."""
+    client = _client()
+    if client is None:
+        return ["here"] * (os.cpu_count() or 1)
+    found = [worker for worker, n in sorted(client.nthreads().items()) for _ in range(n)]
+    if not found:
+        raise RuntimeError("The Dask cluster has no worker.")
+    return found
+
+
+def _local_get() -> Callable:
+    return dask.base.get_scheduler() or dask.threaded.get
+
+
+def _results(client, futures) -> list:
+    """What the futures hold, on this machine; looking after the cluster while it takes long.
+
+    One request that is waited for, not repeated: results may get lost, with their worker, after
+    they were done, and large ones take their time.
+    """
+    from distributed.comm import CommClosedError
+
+    answer = client.gather(futures, asynchronous=True)
+    gathering = asyncio.run_coroutine_threadsafe(answer, client.loop.asyncio_loop)
+    lonely = 0.0
+    while True:
+        if concurrent.futures.wait([gathering], WATCH_SECONDS).done:
+            return gathering.result()
+        if client.status != "running":
+            raise concurrent.futures.CancelledError
+        try:
+            lonely = 0.0 if client.nthreads() else lonely + WATCH_SECONDS
+        except (OSError, CommClosedError, TimeoutError) as error:
+            raise RuntimeError("The Dask scheduler does not answer any more.") from error
+        if lonely >= LONELY_SECONDS:
+            raise RuntimeError(
+                f"The Dask cluster has had no worker for {lonely:.0f} seconds: all have gone. "
+                "Start workers, or look at their logs (memory is the usual cause), and fit again."
+            )
+
+
+def memory() -> float:
+    """Bytes the workers may use, or this machine has free."""
+    client = _client()
+    if client is not None:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(worker["memory_limit"] or math.inf for worker in workers)
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not known on this system
+        return math.inf
+
+
+# -- rows ---------------------------------------------------------------------------------------
+
+
+class DaskRows:
+    """Rows in partitions; what :class:`RowBlocks` offers to solvers, done where they lie.
+
+    Parameters
+    ----------
+    graph, keys : dict and list
+        A Dask graph, and its keys that give a ``RowBlocks`` each.
+    rows : list of list of slice
+        Which rows their blocks hold, counted over all.
+    places : list of str, or None
+        The workers that hold them; None makes them anew each pass.
+    """
+
+    def __init__(self, graph, keys, rows, shape, *, is_sparse: bool, nnz: int, places):
+        self._rows, self.shape = rows, shape
+        self.is_sparse, self.nnz, self._places = is_sparse, nnz, places
+        self._keep(graph, keys)
+
+    def _keep(self, graph: dict, keys: list) -> None:
+        kept = self._places is not None
+        self._graph, self._keys = persist(graph, keys, self._places) if kept else graph, keys
+
+    def attach(self, **columns) -> "DaskRows":
+        """Partitions know their rows already."""
+        assert all(column is None for column in columns.values())
+        return self
+
+    def map(self, function: Callable, *arguments) -> "DaskRows":
+        """The rows with each block replaced by ``function(block, *arguments)``."""
+        graph, keys = self._tasks(_mapped, Request(function, arguments))
+        out = copy.copy(self)
+        out._keep(graph, keys)
+        return out
+
+    def total(self, function: Callable, *arguments):
+        """Sum of ``function(block, *arguments)``: one pass, one answer."""
+        return self._sums(function, [arguments])[0]
+
+    def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
+        """``request, total(function, *request)``: the first alone, then several in one pass.
+
+        One by one where rows are kept: each costs as much there as the first.
+        """
+        requests, size = iter(requests), 1
+        while batch := list(itertools.islice(requests, size)):
+            yield from zip(batch, self._sums(function, batch), strict=True)
+            size = TRIES if self._places is None else 1
+
+    def _sums(self, function, requests: list[tuple]) -> list:
+        graph, parts = self._tasks(_sums, Request(function, requests))
+        while len(parts) > FAN_IN:
+            groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
+            parts = names("sarlearn-add", len(groups))
+            graph |= {key: (_added, group) for key, group in zip(parts, groups, strict=True)}
+        return _added(compute(graph, parts))
+
+    def each(self, function: Callable, *arguments, own: list | None = None) -> list:
+        """``function(block, *arguments)`` of every block; with ``own`` one more argument each."""
+        return flat(compute(*self._tasks(_each, Request(function, arguments), own)))
+
+    def part(self, n_rows: int) -> RowBlocks | None:
+        """The rows that :meth:`RowBlocks.part` takes, brought here."""
+        if self.shape[0] // n_rows < 3:
+            return None
+        pieces = runs_of(flat(self._rows), self.shape[0], n_rows)
+        return RowBlocks.of(flat(self.each(cut_out, own=pieces)), self)
+
+    def _tasks(self, function, request: "Request", own: list | None = None) -> tuple[dict, list]:
+        """A graph with ``function(piece, request)`` for every piece, and the keys of these.
+
+        The request is one value for all pieces. Those that are kept are few and get it with their
+        task: fetched from another worker, it took 14 ms more a pass.
+        """
+        keys, graph = names("sarlearn-pass", len(self._keys)), dict(self._graph)
+        asked: Any = request
+        if self._places is None:
+            (asked,) = names("sarlearn-request", 1)
+            graph[asked] = request
+        further: list[tuple] = [()] * len(keys)
+        if own is not None:
+            left = iter(own)
+            further = [(Own(list(itertools.islice(left, len(rows)))),) for rows in self._rows]
+        for key, piece, extra in zip(keys, self._keys, further, strict=True):
+            graph[key] = (function, piece, asked, *extra)
+        return graph, keys
+
+
+@dataclass
+class Request:
+    """One value for all partitions: a function, and its arguments."""
+
+    function: Callable
+    arguments: Any
+
+
+@dataclass
+class Own:
+    """One more argument for each block of a partition."""
+
+    values: list
+
+
+def names(prefix: str, n: int) -> list[str]:
+    token = uuid.uuid4().hex
+    return [f"{prefix}-{token}-{k}" for k in range(n)]
+
+
+def flat(lists: Iterable[list]) -> list:
+    return list(itertools.chain.from_iterable(lists))
+
+
+@functools.cache
+def _keep_heap() -> None:
+    """Let the C library keep up to 64 MB between the passes of a worker.
+
+    Dask's nannies set MALLOC_TRIM_THRESHOLD_ to 64 kB, and every temporary array of a block then
+    comes fresh from the system: a pass took 2.3 times the CPU (85 against 37 ns a row).
+    """
+    if "MALLOC_TRIM_THRESHOLD_" in os.environ:
+        with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc only
+            library = ctypes.CDLL(None)
+            library.mallopt(-1, 2**26)  # M_TRIM_THRESHOLD
+            library.mallopt(-3, 2**25)  # M_MMAP_THRESHOLD
+
+
+def _sums(piece: RowBlocks, asked: Request) -> list:
+    _keep_heap()
+    with one_blas_thread():
+        return [piece.total(asked.function, *request) for request in asked.arguments]
+
+
+def _each(piece: RowBlocks, asked: Request, own: Own | None = None) -> list:
+    with one_blas_thread():
+        values = None if own is None else own.values
+        return piece.each(asked.function, *asked.arguments, own=values)
+
+
+def _mapped(piece: RowBlocks, asked: Request) -> RowBlocks:
+    return piece.map(asked.function, *asked.arguments)
+
+
+def _added(parts: list[list]) -> list:
+    # The first of them takes the sum: not the result of another task, but a copy.
+    return [add_up(map(copy.copy, column)) for column in zip(*parts, strict=True)]
+
+
+@sizeof.register(RowBlocks)
+def _(piece: RowBlocks) -> int:
+    return sum(_bytes(block) for block in piece._blocks)
+
+
+def _bytes(block) -> int:
+    columns = (value for name, value in vars(block).items() if name != "kept")
+    return 16 * block.n_rows + sum(nbytes(column) for column in columns)
+
+
+def nbytes(column) -> int:
+    if sparse.issparse(column):
+        return column.data.nbytes + column.indices.nbytes + column.indptr.nbytes
+    return getattr(column, "nbytes", 0)
+
+
+# -- predictions --------------------------------------------------------------------------------
+
+
+def is_frame(X) -> bool:
+    return hasattr(X, "npartitions") and hasattr(X, "columns")
+
+
+def whole_rows(X):
+    return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+
+
+def predict_lazily(method: Callable, X, s=None, *, dtype=np.float64, columns=None):
+    """A prediction of every row, to be computed by Dask: with the index and partitions of X.
+
+    Parameters
+    ----------
+    method : bound method of a fitted estimator
+    columns : sequence, default=None
+        Names of several columns; None is one value a row.
+    """
+    width = None if columns is None else len(columns)
+    empty = np.empty((0,) if width is None else (0, width), dtype=dtype)
+    if is_frame(X):
+        import pandas as pd
+
+        index = X._meta.index
+        meta = (
+            pd.Series(empty, index=index)
+            if width is None
+            else pd.DataFrame(empty, index=index, columns=list(columns))
+        )
+        if s is not None:  # as a column: on their own, labels might be read in other partitions
+            X = X.assign(**{LABELS: s})
+        return X.map_partitions(_predict_frame, method, meta, meta=meta)
+    import dask.array as da
+
+    X = whole_rows(X)
+    if s is not None and not is_dask(s):
+        s = da.from_array(np.asarray(s), chunks=(X.chunks[0],))
+    labels = () if s is None else (s, "i")
+    return da.blockwise(
+        _predict_array,
+        "i" if width is None else "ik",
+        X,
+        "ij",
+        *labels,
+        new_axes=None if width is None else {"k": width},
+        concatenate=True,
+        align_arrays=False,
+        method=method,
+        empty=empty,
+        dtype=dtype,
+        meta=empty,
+    )
+
+
+def _predict_array(X, *s, method, empty):
+    if X.shape[0] == 0:
+        return empty
+    with one_blas_thread():
+        return method(X, *s)
+
+
+def _predict_frame(X, method, meta):
+    if len(X) == 0:
+        return meta
+    s = [X[LABELS].to_numpy()] if LABELS in X.columns else []
+    with one_blas_thread():
+        values = method(X.drop(columns=LABELS) if s else X, *s)
+    return type(meta)(np.asarray(values), index=X.index, **_headers(meta))
+
+
+def _headers(meta) -> dict:
+    return {"columns": meta.columns} if meta.ndim == 2 else {}

@@ -1,0 +1,226 @@
+"""What the learners share: input checks, predictions, fitted attributes, warnings."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions, get_feature_names
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._validation import (
+    check_weights,
+    encode_labels,
+    encode_new_labels,
+    is_dask,
+    refuse_dask,
+)
+
+TOLERANCE = {"slope": 1e-4, "fixed_point": 1e-8}
+
+EM_CONSTRAINTS: dict = {
+    "decay": [Interval(Real, 0, 1, closed="right")],
+    "C": [Interval(Real, 0, None, closed="neither")],
+    "stop": [StrOptions({"slope", "fixed_point"})],
+    "window": [Interval(Integral, 2, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="neither"), None],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+}
+
+
+class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """What the learners share: input checks, predictions from ``f``, scikit-learn's tags."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # Trained on fully labelled data a PU learner rightly doubts the negatives.
+        tags.classifier_tags.poor_score = True
+        models = (getattr(self, name, None) for name in ("classifier", "propensity_estimator"))
+        tags.input_tags.sparse = all(
+            get_tags(model).input_tags.sparse for model in models if model is not None
+        )
+        return tags
+
+    def _check_fit(self, X, s, sample_weight):
+        """Checked ``X, labelled, weight`` without rows of weight zero, and which were kept."""
+        refuse_dask(X, type(self).__name__)
+        X, s = validate_data(
+            self, X, s, accept_sparse="csr", dtype=[np.float64, np.float32], order=None
+        )
+        weight = check_weights(sample_weight, X)
+        if weight is not None and not weight.all():
+            # A row that counts for nothing is as good as absent; the start must not see it.
+            kept = weight > 0
+            X, s, weight = X[kept], s[kept], weight[kept]
+        else:
+            kept = None
+        labelled, self.classes_ = encode_labels(s)
+        return X, labelled, weight, kept
+
+    def _dask_rows(self, X, s, sample_weight=None, propensity=None):
+        """The same of Dask input: rows that know their labels, weights and propensities."""
+        from sarlearn.backends.dask.read import read_rows
+
+        rows, self.classes_ = read_rows(X, s, sample_weight, propensity)
+        self.n_features_in_ = rows.shape[1]
+        names = get_feature_names(X._meta)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return rows
+
+    def _lazily(self, method, X, *s, **about):
+        """A prediction for Dask input, computed when and where Dask does."""
+        from sarlearn.backends.dask.rows import predict_lazily
+
+        check_is_fitted(self)
+        return predict_lazily(method, X, *s, **about)
+
+    def _check_predict(self, X):
+        check_is_fitted(self)
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+
+    def _class_probability(self, X) -> np.ndarray:
+        return expit(self._logit(X))
+
+    def _logit(self, X) -> np.ndarray:
+        """Logit of ``f`` on checked rows: of the linear model, or of any other classifier."""
+        if hasattr(self, "coef_"):
+            return RowBlocks(X).matvec(self.coef_[0]) + self.intercept_[0]
+        f = self.classifier_.predict_proba(X)[:, 1]
+        return logit(np.clip(f, 1e-15, 1 - 1e-15))
+
+    def decision_function(self, X) -> np.ndarray:
+        """Logit of ``P(y=1|x)``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        if is_dask(X):
+            return self._lazily(self.decision_function, X)
+        return self._logit(self._check_predict(X))
+
+    def predict_proba(self, X) -> np.ndarray:
+        """``P(y=0|x)`` and ``P(y=1|x)``: the true class, not the label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+        """
+        if is_dask(X):
+            return self._lazily(self.predict_proba, X, columns=self.classes_)
+        f = self._class_probability(self._check_predict(X))
+        return np.column_stack([1 - f, f])
+
+    def predict(self, X) -> np.ndarray:
+        """The more probable class, in the values that ``fit`` saw as labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        if is_dask(X):
+            return self._lazily(self.predict, X, dtype=self.classes_.dtype)
+        f = self._class_probability(self._check_predict(X))
+        return self.classes_[(f > 0.5).astype(int)]
+
+
+class SARClassifier(PUClassifier):
+    """A learner that also learned the propensity of every row."""
+
+    def _propensity(self, X) -> np.ndarray:
+        raise NotImplementedError
+
+    def predict_propensity(self, X) -> np.ndarray:
+        """``e(x) = P(s=1|y=1,x)``: the chance that a positive row like this is labelled.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        if is_dask(X):
+            return self._lazily(self.predict_propensity, X)
+        return self._propensity(self._check_predict(X))
+
+    def predict_posterior(self, X, s) -> np.ndarray:
+        """``P(y=1|x,s)``: 1 for labelled rows, ``f (1-e) / (1 - f e)`` for the others.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        s : array-like of shape (n_rows,)
+            Labels, in the values that ``fit`` saw.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        if is_dask(X):
+            return self._lazily(self.predict_posterior, X, s)
+        X = self._check_predict(X)
+        labelled = encode_new_labels(s, self.classes_, X.shape[0])
+        return posterior(self._class_probability(X), self._propensity(X), labelled)
+
+
+def posterior(f: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """``P(y=1|x,s)`` from class probabilities and propensities."""
+    missed = f * (1 - e)
+    # f = e = 1 on an unlabelled row: the model excludes what was seen; even odds.
+    out = np.divide(missed, missed + 1 - f, out=np.full(len(f), 0.5), where=missed + 1 - f > 0)
+    return np.where(labelled, 1.0, out)
+
+
+def store_result(model, em, result, label_share: float) -> None:
+    model.n_iter_, model.converged_, model.history_ = (
+        result.n_iter,
+        result.converged,
+        result.history,
+    )
+    model.class_prior_ = em.class_prior
+    model.label_frequency_ = min(label_share / model.class_prior_, 1.0)
+    if not result.converged:
+        warn_not_converged(model.max_iter)
+
+
+def warn_every_column(columns, n_columns: int) -> None:
+    if len(columns) == n_columns:
+        warnings.warn(
+            "Every column is a propensity feature: class and propensity cannot be told apart from "
+            "such data. Leave out of propensity_features what does not drive labelling.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def warn_not_converged(max_iter: int) -> None:
+    warnings.warn(
+        f"No convergence in {max_iter} iterations. Raise max_iter, scale the columns to "
+        "similar ranges, lower C, or loosen tol.",
+        ConvergenceWarning,
+        stacklevel=5,
+    )

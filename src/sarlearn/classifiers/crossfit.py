@@ -1,0 +1,269 @@
+"""SAR-EM debiased by cross-fitting."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils import get_tags
+
+from sarlearn._compat import (
+    Interval,
+    StrOptions,
+    fit_context,
+    one_blas_thread,
+    reporter,
+    with_callbacks,
+)
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.crossfit import (
+    CROSSFIT_CONSTRAINTS,
+    CS,
+    CrossFit,
+    check_Cs,
+    cross_fit,
+    make_folds,
+    n_steps,
+    warn_wide,
+)
+from sarlearn._engine.em_any import EstimatorSide
+from sarlearn._engine.known_fit import KnownPropensityFit
+from sarlearn._validation import resolve_features
+from sarlearn.classifiers.base import (
+    SARClassifier,
+    posterior,
+    warn_every_column,
+    warn_not_converged,
+)
+
+
+class CrossFitSARClassifier(SARClassifier):
+    r"""Classifier and propensity from biased labels, debiased by cross-fitting.
+
+    Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`, as for :class:`SAREMClassifier`. Five steps:
+
+    1. SAR-EM gives a first propensity.
+    2. With that propensity held fixed, ``f`` is fitted without each fold in turn, for every
+       penalty in ``Cs``; the held-out likelihood of the labels chooses one. :math:`g` is the
+       held-out logit of ``f``.
+    3. Maximum likelihood of a model with a handful of parameters,
+
+       .. math::
+
+           P(s=1|x) = \sigma(a g + b)\,\sigma(\phi \cdot x_e + \phi_0),\qquad a \ge 0,
+
+       gives the propensity, and the class prior: the mean of :math:`\sigma(a g + b)`.
+    4. Steps 2 and 3 once more, with the propensity of step 3.
+    5. ``f`` is fitted on all rows, with that propensity known.
+
+    The penalty and the decay that SAR-EM cannot do without distort the scale of ``f``, hence of
+    ``e``; held-out scores with a free slope lose both distortions.
+
+    Parameters
+    ----------
+    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+        The columns that may decide who among the positives gets a label. Empty is SCAR.
+    C : float > 0 or "likelihood", default="likelihood"
+        Inverse strength of the final classifier's L2 penalty. ``"likelihood"`` is the value of the
+        best held-out likelihood: for decisions and honest probabilities. A large number, 10 say,
+        gives bolder probabilities, which the probabilistic F1 rewards.
+    Cs : array-like of float > 0, default=(0.1, 0.3, 1, 3, 10, 30, 100)
+        Penalties among which the held-out likelihood chooses.
+    cv : int >= 2, splitter or iterable of (train, test), default=5
+        A number is that many shuffled folds, stratified by label. A row that is held out several
+        times gets the mean of its scores.
+    decay : float in (0, 1], default=0.9
+        Of the first step, see :class:`SAREMClassifier`.
+    propensity_C : float > 0, default=1.0
+        Inverse penalty of the propensity in the first step; the label model has none.
+    max_iter : int >= 1, default=500
+        Of each fit: EM iterations, or passes over the data.
+    classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
+        Model of ``f`` in steps 2 and 5 instead of logistic regression, such as gradient boosting;
+        its E-steps see held-out predictions only. ``C`` and ``Cs`` are then without effect.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the folds; used where ``cv`` is a number.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second, greater one means labelled.
+    class_prior_ : float
+        ``P(y=1)`` by the label model of step 3.
+    mean_probability_ : float
+        Mean of ``predict_proba`` over the rows of ``fit``: near ``class_prior_``, which is the
+        better estimate, not equal.
+    class_prior_range_ : tuple of float
+        Class priors whose profile likelihood is within 1.92 of the best. It says what the labels
+        leave open, given the model. It is no confidence interval: on the data sets of the paper it
+        missed the truth more often than one time in twenty.
+    identification_width_ : float
+        The width of that range. Above 0.2 the labels do not pin the class prior down, and ``fit``
+        warns.
+    label_frequency_ : float
+        Share of the positives that is labelled: ``P(s=1) / class_prior_``.
+    C_ : float
+        The penalty of the final fit. Absent with ``classifier``, as the next three.
+    held_out_log_likelihood_ : ndarray of shape (n_Cs,)
+        Of the labels, for each of ``Cs``.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of the final classifier, in logits.
+    slope_ : float
+        ``a``: below 1 the held-out scores were too bold, above 1 too timid.
+    propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_propensity_features) and (1,)
+    propensity_features_ : ndarray of int
+    n_iter_ : int
+        EM iterations of the first step; ``converged_`` and ``history_`` are its, too.
+    classifier_ : fitted estimator
+        Where given.
+
+    Notes
+    -----
+    Against :class:`SAREMClassifier`, on 11 data sets, 5 label frequencies and 3 labellings that
+    its design had not seen, the error of the class prior fell from 0.080 to 0.030. It is worse
+
+    - where the labels say little: in 25 of the 165 cells, in 5 of them by more than 0.05 (Adult
+      and Cover Type with one or three positives in ten labelled; at worst 0.48 against 0.17). In
+      all five ``identification_width_`` was above 0.2;
+    - with ``C="likelihood"``, by the probabilistic F1, which rewards bold probabilities: 0.704
+      against 0.735 with three propensity attributes. With ``C=10`` it is 0.767;
+    - where labelling is biased and no attribute is named: accuracy 0.60 against 0.67 on pairs of
+      newsgroups;
+    - where an attribute that tells the class almost alone also drives labelling, in its direction:
+      0.93 against 0.98 on Mushroom;
+    - where nearly every column is a propensity feature, since little is left to tell class from
+      labelling. Where every column is one, nothing is: any class prior from ``P(s=1)`` to 1 then
+      explains the labels, and step 3 could exchange ``f`` and ``e``. So SAR-EM's propensity stays,
+      only slope and intercept of the scores are fitted to it, the range is all of that, and
+      ``fit`` warns;
+    - in time: about ten times that of SAR-EM with logistic models, far more with others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = 3 * X[:, 0] + X[:, 1] > 0
+    >>> e = 1 / (1 + np.exp(-2 * X[:, 2]))       # who gets a label depends on column 2
+    >>> s = y & (rng.random(2000) < e)
+    >>> model = CrossFitSARClassifier(propensity_features=[2], random_state=0).fit(X, s)
+    >>> round(model.class_prior_, 2), round(float(y.mean()), 2)
+    (0.47, 0.48)
+    >>> round(model.identification_width_, 2)
+    0.02
+    """
+
+    _parameter_constraints: dict = CROSSFIT_CONSTRAINTS | {
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"likelihood"})],
+    }
+
+    def __init__(
+        self,
+        propensity_features=(),
+        *,
+        C="likelihood",
+        Cs=CS,
+        cv=5,
+        decay=0.9,
+        propensity_C=1.0,
+        max_iter=500,
+        classifier=None,
+        random_state=None,
+    ):
+        self.propensity_features = propensity_features
+        self.C = C
+        self.Cs = Cs
+        self.cv = cv
+        self.decay = decay
+        self.propensity_C = propensity_C
+        self.max_iter = max_iter
+        self.classifier = classifier
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if self.classifier is not None:
+            tags.input_tags.sparse = get_tags(self.classifier).input_tags.sparse
+        return tags
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Learn ``f`` and ``e`` from labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
+            meaning labelled). Named ``y`` as scikit-learn wants; the true class is not needed.
+        sample_weight : array-like of shape (n_rows,), default=None
+            What each row counts, in every step. Folds are made of rows, whatever their weight.
+
+        Returns
+        -------
+        self
+        """
+        X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
+        names = getattr(self, "feature_names_in_", None)
+        columns = resolve_features(self.propensity_features, names, X.shape[1])
+        warn_every_column(columns, X.shape[1])
+        folds = make_folds(X, labelled, kept, self.cv, self.random_state)
+        report = reporter(self, n_steps(folds, self.classifier) + 1, "step")
+        with one_blas_thread():
+            found = cross_fit(
+                X,
+                labelled,
+                weight,
+                columns,
+                folds,
+                Cs=check_Cs(self.Cs),
+                decay=self.decay,
+                propensity_C=self.propensity_C,
+                max_iter=self.max_iter,
+                classifier=self.classifier,
+                report=report,
+            )
+            self._refit(X, labelled, weight, found)
+            report()
+        self._store(found, columns, labelled, weight)
+        self.mean_probability_ = float(np.average(self._class_probability(X), weights=weight))
+        return self
+
+    def _refit(self, X, labelled, weight, found: CrossFit) -> None:
+        """Step 5: ``f`` on all rows, with the propensity known."""
+        if self.classifier is not None:
+            # Its targets are those of held-out predictions; its own would mirror the labels.
+            labels = found.labels
+            f = expit(labels.slope * found.scores + labels.intercept)
+            side = EstimatorSide(X, self.classifier, "classifier")
+            side.fit(posterior(f, found.e, labelled), np.ones(len(f)) if weight is None else weight)
+            self.classifier_ = side.fitted
+            return
+        self.C_ = found.C if self.C == "likelihood" else float(self.C)
+        self.held_out_log_likelihood_ = found.held_out
+        problem = KnownPropensityFit(RowBlocks(X), labelled, weight, found.e)
+        fit = problem.solve(self.C_, found.start, tol=1e-6, max_iter=self.max_iter)
+        if not fit.converged:
+            warn_not_converged(self.max_iter)
+        self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
+
+    def _store(self, found: CrossFit, columns, labelled, weight) -> None:
+        labels, profile = found.labels, found.profile
+        self.propensity_features_ = columns
+        self.propensity_coef_ = labels.propensity_coef[None, :]
+        self.propensity_intercept_ = np.array([labels.propensity_intercept])
+        self.slope_, self.class_prior_ = float(labels.slope), labels.class_prior
+        self.class_prior_range_ = (profile.low, profile.high)
+        self.identification_width_ = profile.width
+        share = float(np.average(labelled, weights=weight))
+        self.label_frequency_ = min(share / self.class_prior_, 1.0)
+        self.n_iter_, self.converged_ = found.em.n_iter, found.em.converged
+        self.history_ = found.em.history
+        if not self.converged_:
+            warn_not_converged(self.max_iter)
+        warn_wide(found)
+
+    def _propensity(self, X) -> np.ndarray:
+        Xe = RowBlocks(X[:, self.propensity_features_])
+        return expit(Xe.matvec(self.propensity_coef_[0]) + self.propensity_intercept_[0])

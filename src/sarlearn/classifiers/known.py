@@ -1,0 +1,215 @@
+"""Learning with a known propensity: SAR-e and SCAR-c."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from sarlearn._compat import (
+    HasMethods,
+    StrOptions,
+    fit_context,
+    one_blas_thread,
+    reporter,
+    with_callbacks,
+)
+from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.em import LogisticEM, run_to_slope
+from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
+from sarlearn._engine.fixed_point import run_to_fixed_point
+from sarlearn._engine.kernels import logits
+from sarlearn._engine.logistic import fit_logistic, weight_of
+from sarlearn._engine.propensity import KnownPropensity, label_share, watch
+from sarlearn._engine.stopping import ModelSlopeRule
+from sarlearn._validation import check_propensity, is_dask, refuse_dask
+from sarlearn.classifiers.base import (
+    EM_CONSTRAINTS,
+    TOLERANCE,
+    PUClassifier,
+    store_result,
+    warn_not_converged,
+)
+
+
+class KnownPropensityClassifier(PUClassifier):
+    r"""Classifier learned from biased labels whose propensity is known (SAR-e, SCAR-c).
+
+    With :math:`P(s=1|x) = f(x)\,e(x)` and :math:`e` given, ``method="em"`` iterates
+
+    .. math::
+
+        q = \frac{f\,(1 - e)}{f\,(1 - e) + 1 - f} \text{ where unlabelled},\quad
+        q = 1 \text{ where labelled};\qquad f \leftarrow \operatorname{fit}(x, q),
+
+    and ``method="weighting"`` minimises the inverse-propensity risk, an unbiased estimate of the
+    risk with true classes. For logistic regression that is the convex fit to the targets
+    :math:`s / e(x)`.
+
+    Parameters
+    ----------
+    method : {"em", "weighting"}, default="em"
+    C : float > 0, default=1.0
+        Inverse strength of the L2 penalty; the intercept is not penalised.
+    stop, window, tol, max_iter : see :class:`SAREMClassifier`
+        The slope rule looks at the class probabilities of unlabelled rows. Of these,
+        ``method="weighting"`` uses ``tol`` (default 1e-8) and ``max_iter``, for Newton's method.
+    classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
+        Model of ``f`` instead of logistic regression; for ``method="em"``.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, class_prior_, label_frequency_, n_iter_, converged_, history_
+        As for :class:`SAREMClassifier`; ``history_`` for ``method="em"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import KnownPropensityClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = X[:, 0] + X[:, 1] > 0
+    >>> e = np.where(X[:, 0] > 0, 0.9, 0.3)
+    >>> s = y & (rng.random(2000) < e)
+    >>> model = KnownPropensityClassifier().fit(X, s, propensity=e)
+    >>> round(model.class_prior_, 2), round(float(y.mean()), 2)
+    (0.48, 0.5)
+    """
+
+    _parameter_constraints: dict = {
+        **{name: EM_CONSTRAINTS[name] for name in ("C", "stop", "window", "tol", "max_iter")},
+        "classifier": [HasMethods(["fit"]), None],
+        "method": [StrOptions({"em", "weighting"})],
+    }
+
+    def __init__(
+        self,
+        method="em",
+        *,
+        C=1.0,
+        stop="slope",
+        window=10,
+        tol=None,
+        max_iter=500,
+        classifier=None,
+    ):
+        self.method = method
+        self.C = C
+        self.stop = stop
+        self.window = window
+        self.tol = tol
+        self.max_iter = max_iter
+        self.classifier = classifier
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, propensity=None, sample_weight=None):
+        """Learn ``f`` from labels and their propensity.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
+            meaning labelled). Named ``y`` as scikit-learn wants; the true class is not needed.
+        propensity : float or array-like of shape (n_rows,), default=None
+            ``P(s=1|y=1,x)`` in (0, 1]; one number is the label frequency (SCAR). None counts as 1,
+            every positive labelled, with a warning.
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        self
+        """
+        e: Any = 1.0 if propensity is None else propensity
+        if is_dask(X):
+            if self.classifier is not None:
+                refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
+            blocks = self._dask_rows(X, y, sample_weight, e)
+        else:
+            X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
+            if kept is not None and np.ndim(e) == 1 and len(e) == len(kept):
+                e = np.asarray(e)[kept]
+            e = check_propensity(e, labelled)
+            blocks = RowBlocks(X).attach(labelled=labelled, weight=weight, e=e, not_e=1.0 - e)
+        if propensity is None:
+            warnings.warn(
+                "No propensity was given: every positive is taken to be labelled (propensity 1). "
+                "Pass fit(X, s, propensity=...).",
+                UserWarning,
+                stacklevel=2,
+            )
+        with one_blas_thread():
+            if self.method == "weighting":
+                self._fit_weighting(blocks)
+            elif self.classifier is None:
+                self._fit_em(blocks)
+            else:
+                self._fit_estimator(X, labelled, weight, e)
+        return self
+
+    def _fit_estimator(self, X, labelled, weight, e) -> None:
+        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
+        side = EstimatorSide(X, self.classifier, "classifier")
+        em = EstimatorEM(side, e, labelled, weight, decay=1.0)
+        em.start()
+        result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
+        self.classifier_ = side.fitted
+        store_result(self, em, result, float(np.average(labelled, weights=weight)))
+
+    def _fit_em(self, blocks) -> None:
+        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
+        propensity = KnownPropensity(None)
+        em = LogisticEM(blocks, None, None, propensity, decay=1.0, C=self.C)
+        em.start()
+        if self.stop == "slope":
+            rule = ModelSlopeRule(*watch(em.blocks, propensity), self.window, tol)
+            result = run_to_slope(em, rule, self.max_iter, report)
+        else:
+            result = run_to_fixed_point(em, tol, self.max_iter, report)
+        self.coef_, self.intercept_ = em.theta[None, :-1].copy(), em.theta[-1:].copy()
+        store_result(self, em, result, label_share(blocks))
+
+    def _fit_weighting(self, blocks) -> None:
+        if self.classifier is not None:
+            raise ValueError(
+                "classifier is for method='em'; method='weighting' fits logistic regression, "
+                "since other classifiers take no negative weights."
+            )
+        total = blocks.total(weight_of)
+        prior = blocks.total(_weighed, inverse_targets) / total
+        if prior >= 1:
+            raise ValueError(
+                f"The mean of s/propensity, which estimates the class prior, is {prior:.3f}; it "
+                "must be below 1. The propensities are too small for so many labels."
+            )
+        tol = self.tol or 1e-8
+        fit = fit_logistic(blocks, inverse_targets, None, self.C, tol=tol, max_iter=self.max_iter)
+        self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
+        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
+        if not fit.converged:
+            warn_not_converged(self.max_iter)
+        self.class_prior_ = blocks.total(_weighed, Probabilities(fit.theta)) / total
+        self.label_frequency_ = min(label_share(blocks) / self.class_prior_, 1.0)
+
+
+def inverse_targets(block: Block) -> np.ndarray:
+    """``s / e``: on average the class of a row."""
+    out = np.zeros(block.n_rows)
+    return np.divide(block.labelled, block.e, out=out, where=block.labelled)
+
+
+class Probabilities:
+    """``P(y=1|x)`` of a block's rows."""
+
+    def __init__(self, theta: np.ndarray):
+        self.theta = theta
+
+    def __call__(self, block: Block) -> np.ndarray:
+        return expit(logits(block.X, self.theta))
+
+
+def _weighed(block: Block, values) -> float:
+    """Sum of what ``values`` gives for each row, by weight."""
+    found = values(block)
+    return float(found.sum() if block.weight is None else found @ block.weight)

@@ -1,0 +1,181 @@
+"""One SCAR model for each configuration of the propensity attributes."""
+
+import warnings
+
+import numpy as np
+from scipy import sparse
+
+from sarlearn._compat import fit_context
+from sarlearn._engine.propensity import group_rows
+from sarlearn._validation import FEW_LABELS, resolve_features
+from sarlearn.classifiers.base import EM_CONSTRAINTS, SARClassifier
+from sarlearn.classifiers.sarem import SAREMClassifier
+
+
+class MultiSCARClassifier(SARClassifier):
+    r"""Independent SCAR models, one for each configuration of the propensity attributes.
+
+    Within rows that agree in :math:`x_e` labels fall completely at random, so
+    :math:`P(s=1|x) = c_{x_e} f_{x_e}(x)` with a label frequency and a classifier of its own for
+    each configuration. Insightful, and wasteful: each model sees a fraction of the rows.
+
+    Parameters
+    ----------
+    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+        Discrete columns; rows that agree in all of them form a stratum.
+    decay, C, stop, window, tol, max_iter : see :class:`SAREMClassifier`
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    strata_ : ndarray of shape (n_strata, n_propensity_features)
+        Configurations seen in ``fit``.
+    estimators_ : list of SAREMClassifier, or None for a stratum without labelled rows
+        Such a stratum, like a configuration that ``fit`` has not seen, predicts 0. A stratum
+        of labelled rows alone predicts 1, and has None too.
+    label_frequencies_ : ndarray of shape (n_strata,)
+    class_prior_, label_frequency_ : float
+        Over all training rows.
+    n_iter_ : int
+        Most iterations any stratum took.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import MultiSCARClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(size=(4000, 2)), rng.random(4000) < 0.5])
+    >>> y = 3 * X[:, 0] > X[:, 1]
+    >>> s = y & (rng.random(4000) < np.where(X[:, 2] == 1, 0.8, 0.3))
+    >>> model = MultiSCARClassifier(propensity_features=[2]).fit(X, s)
+    >>> model.label_frequencies_.round(1)
+    array([0.3, 0.8])
+    """
+
+    _parameter_constraints: dict = EM_CONSTRAINTS | {"propensity_features": "no_validation"}
+
+    def __init__(
+        self,
+        propensity_features=(),
+        *,
+        decay=0.9,
+        C=1.0,
+        stop="slope",
+        window=10,
+        tol=None,
+        max_iter=500,
+    ):
+        self.propensity_features = propensity_features
+        self.decay = decay
+        self.C = C
+        self.stop = stop
+        self.window = window
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit one SCAR model a stratum.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
+            meaning labelled).
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        self
+        """
+        X, labelled, weight, _ = self._check_fit(X, y, sample_weight)
+        names = getattr(self, "feature_names_in_", None)
+        columns = resolve_features(self.propensity_features, names, X.shape[1])
+        self.propensity_features_ = columns
+        grouped = group_rows(_dense(X[:, columns]))
+        if grouped is None:
+            raise ValueError(
+                "propensity_features take too many distinct values for one model each; "
+                "MultiSCARClassifier needs discrete columns. Bin them, or use SAREMClassifier."
+            )
+        self.strata_, codes = grouped
+        if codes is None:
+            codes = np.zeros(X.shape[0], dtype=np.intp)
+        self.estimators_, self.label_frequencies_ = [], np.zeros(len(self.strata_))
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        positives = 0.0
+        for stratum in range(len(self.strata_)):
+            rows = codes == stratum
+            model = self._fit_stratum(X[rows], labelled[rows], weight[rows])
+            self.estimators_.append(model)
+            if model is not None:
+                c, share = model.label_frequency_, model.class_prior_
+            else:
+                share = float(labelled[rows].any())  # all labelled, or none
+                c = share
+            self.label_frequencies_[stratum] = c
+            positives += share * weight[rows].sum()
+        self._warn_strata(np.bincount(codes, weights=labelled, minlength=len(self.strata_)))
+        fitted = [model for model in self.estimators_ if model is not None]
+        self.n_iter_ = max((model.n_iter_ for model in fitted), default=0)
+        self.class_prior_ = float(positives / weight.sum())
+        labels = float(np.average(labelled, weights=weight))
+        self.label_frequency_ = min(labels / self.class_prior_, 1.0)
+        return self
+
+    def _fit_stratum(self, X, labelled, weight):
+        if labelled.all() or not labelled.any():
+            return None
+        model = SAREMClassifier(
+            decay=self.decay,
+            C=self.C,
+            stop=self.stop,
+            window=self.window,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        with warnings.catch_warnings():  # few labels are reported once, for all strata
+            warnings.filterwarnings("ignore", "Only .* labelled rows", UserWarning)
+            return model.fit(X, labelled, sample_weight=weight)
+
+    def _warn_strata(self, n_labelled) -> None:
+        bare, few = int((n_labelled == 0).sum()), int((n_labelled < FEW_LABELS).sum())
+        if few and len(n_labelled) > 1:
+            warnings.warn(
+                f"{few} of {len(n_labelled)} strata have fewer than {FEW_LABELS} labelled rows, "
+                f"{bare} have none and predict 0. Name fewer propensity features, or use "
+                "SAREMClassifier, which learns across strata.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _by_stratum(self, X, value) -> np.ndarray:
+        """``value(stratum, rows of X)`` for each row; 0 where the configuration is new."""
+        Xe = np.asarray(_dense(X[:, self.propensity_features_]), dtype=float)
+        out = np.zeros(X.shape[0])
+        for stratum, configuration in enumerate(self.strata_):
+            rows = np.flatnonzero((Xe == configuration).all(axis=1))
+            if len(rows):
+                out[rows] = value(stratum, X[rows])
+        return out
+
+    def _class_probability(self, X) -> np.ndarray:
+        def f(stratum, X):
+            model = self.estimators_[stratum]
+            if model is None:
+                return self.label_frequencies_[stratum]  # 1 if all were labelled, 0 if none
+            return model.predict_proba(X)[:, 1]
+
+        return self._by_stratum(X, f)
+
+    def _logit(self, X) -> np.ndarray:
+        f = np.clip(self._class_probability(X), 1e-15, 1 - 1e-15)
+        return np.log(f) - np.log1p(-f)
+
+    def _propensity(self, X) -> np.ndarray:
+        return self._by_stratum(X, lambda stratum, X: self.label_frequencies_[stratum])
+
+
+def _dense(X):
+    return X.toarray() if sparse.issparse(X) else X

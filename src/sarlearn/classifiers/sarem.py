@@ -1,0 +1,333 @@
+"""SAR-EM: classifier and propensity learned together."""
+
+import warnings
+from numbers import Real
+
+import numpy as np
+from scipy.special import expit
+
+from sarlearn._compat import (
+    HasMethods,
+    Interval,
+    fit_context,
+    one_blas_thread,
+    reporter,
+    with_callbacks,
+)
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.em import LogisticEM, run_to_slope
+from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, LogisticSide, run_estimators
+from sarlearn._engine.fixed_point import run_to_fixed_point
+from sarlearn._engine.propensity import (
+    GroupedPropensity,
+    choose_on_blocks,
+    choose_propensity,
+    label_share,
+    watch,
+)
+from sarlearn._engine.stopping import ModelSlopeRule
+from sarlearn._validation import is_dask, refuse_dask, resolve_features
+from sarlearn.classifiers.base import (
+    EM_CONSTRAINTS,
+    TOLERANCE,
+    SARClassifier,
+    store_result,
+    warn_every_column,
+)
+
+# Label frequencies from which the joint maximum likelihood is sought, besides SAR-EM's solution.
+JOINT_STARTS = (0.25, 0.6)
+
+
+class SAREMClassifier(SARClassifier):
+    r"""Classifier and propensity learned together from biased labels (SAR-EM).
+
+    Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`, with the class probability
+    :math:`f(x) = P(y=1|x)` and the propensity :math:`e(x_e) = P(s=1|y=1,x_e)`, a function of the
+    propensity attributes :math:`x_e`. EM alternates, with decay :math:`d`,
+
+    .. math::
+
+        q = \frac{f\,(1 - d e)}{f\,(1 - d e) + 1 - f} \text{ where unlabelled},\quad
+        q = 1 \text{ where labelled};\qquad
+        f \leftarrow \operatorname{fit}(x, q),\quad
+        e \leftarrow \operatorname{fit}(x_e, s; \text{weights } q).
+
+    Without propensity attributes this is SCAR: one label frequency for all positives.
+
+    Parameters
+    ----------
+    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+        The columns that may decide who among the positives gets a label. Leaving one out costs
+        far more than naming one too many.
+    decay : float in (0, 1], default=0.9
+        The paper's local certainty parameter d: propensities are shrunk by it in the E-step, which
+        favours solutions with sure positives. 1 is plain EM, maximum likelihood.
+    C : float > 0, default=1.0
+        Inverse strength of the classifier's L2 penalty; the intercept is not penalised.
+    propensity_C : float > 0, default=1.0
+        The same for the propensity model.
+    stop : {"slope", "fixed_point"}, default="slope"
+        ``"slope"`` is the paper's rule on the plain EM path: the mean absolute slope of the
+        propensity scores of unlabelled rows over ``window`` iterations is below ``tol``.
+        ``"fixed_point"`` accelerates EM and runs to where it no longer moves; with ``decay=1``
+        that is a maximum of the penalised observed likelihood, the best of several starts, the
+        decayed solution among them.
+    window : int >= 2, default=10
+        Iterations over which the slope is taken.
+    tol : float > 0, default=None
+        1e-4 for ``"slope"``; 1e-8 for ``"fixed_point"``, as root mean square change of the logits
+        in one iteration.
+    max_iter : int >= 1, default=500
+        EM iterations at most.
+    classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
+        Model of ``f`` instead of logistic regression; ``C`` is then without effect. It is asked
+        about the rows it was fitted to: choose one that generalises (few leaves, strong shrinkage,
+        calibrated), since a model that memorises the labels finds no hidden positives.
+    propensity_estimator : the same, default=None
+        Model of ``e`` instead of logistic regression.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second, greater one means labelled.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of the classifier, in logits. Absent with ``classifier``.
+    propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_propensity_features) and (1,)
+        Of the propensity model. Absent with ``propensity_estimator``.
+    propensity_features_ : ndarray of int
+        Indices of the propensity columns.
+    class_prior_ : float
+        Mean of ``f`` over the training rows, an estimate of ``P(y=1)``.
+    label_frequency_ : float
+        Share of the positives that is labelled: ``P(s=1) / class_prior_``.
+    n_iter_ : int
+    converged_ : bool
+    history_ : dict of ndarray
+        For each iteration ``log_likelihood`` of the labels, ``penalized_log_likelihood``, ``slope``
+        and ``class_prior``.
+    classifier_, propensity_estimator_ : fitted estimators
+        Where given.
+
+    References
+    ----------
+    J. Bekker and J. Davis, Learning from Positive and Unlabeled Data under the Selected At Random
+    Assumption, LIDTA 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = 3 * X[:, 0] + X[:, 1] > 0
+    >>> e = 1 / (1 + np.exp(-2 * X[:, 2]))       # who gets a label depends on column 2
+    >>> s = y & (rng.random(2000) < e)
+    >>> model = SAREMClassifier(propensity_features=[2]).fit(X, s)
+    >>> round(model.class_prior_, 2), round(float(y.mean()), 2)
+    (0.46, 0.48)
+    >>> bool(np.abs(model.predict_propensity(X) - e).mean() < 0.05)
+    True
+    """
+
+    _parameter_constraints: dict = EM_CONSTRAINTS | {
+        "propensity_features": "no_validation",
+        "classifier": [HasMethods(["fit"]), None],
+        "propensity_C": [Interval(Real, 0, None, closed="neither")],
+        "propensity_estimator": [HasMethods(["fit"]), None],
+    }
+
+    def __init__(
+        self,
+        propensity_features=(),
+        *,
+        decay=0.9,
+        C=1.0,
+        propensity_C=1.0,
+        stop="slope",
+        window=10,
+        tol=None,
+        max_iter=500,
+        classifier=None,
+        propensity_estimator=None,
+    ):
+        self.propensity_features = propensity_features
+        self.decay = decay
+        self.C = C
+        self.propensity_C = propensity_C
+        self.stop = stop
+        self.window = window
+        self.tol = tol
+        self.max_iter = max_iter
+        self.classifier = classifier
+        self.propensity_estimator = propensity_estimator
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Learn ``f`` and ``e`` from labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
+            meaning labelled). Named ``y`` as scikit-learn wants; the true class is not needed.
+        sample_weight : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        self
+        """
+        if is_dask(X):
+            return self._fit_dask(X, y, sample_weight)
+        X, labelled, weight, _ = self._check_fit(X, y, sample_weight)
+        columns = self._columns(X.shape[1])
+        with one_blas_thread():
+            if self.classifier is None and self.propensity_estimator is None:
+                em, result = self._fit_logistic(X, labelled, weight, columns)
+            else:
+                em, result = self._fit_estimators(X, labelled, weight, columns)
+        self._store(em, result, float(np.average(labelled, weights=weight)))
+        return self
+
+    def _fit_dask(self, X, y, sample_weight):
+        for name in ("classifier", "propensity_estimator"):
+            if getattr(self, name) is not None:
+                refuse_dask(X, f"SAREMClassifier({name}=...)")
+        return self._fit_blocks(self._dask_rows(X, y, sample_weight), self.classes_)
+
+    def _fit_blocks(self, blocks, classes: np.ndarray):
+        """Learn from rows that know their labels, wherever they lie."""
+        self.classes_, self.n_features_in_ = classes, blocks.shape[1]
+        with one_blas_thread():
+            propensity, blocks = choose_on_blocks(
+                blocks, self._columns(blocks.shape[1]), self.propensity_C
+            )
+            em, result = self._run(blocks, None, None, propensity)
+        self._store(em, result, label_share(em.blocks))
+        return self
+
+    def _columns(self, n_columns: int) -> np.ndarray:
+        names = getattr(self, "feature_names_in_", None)
+        columns = resolve_features(self.propensity_features, names, n_columns)
+        self.propensity_features_ = columns
+        warn_every_column(columns, n_columns)
+        return columns
+
+    def _fit_logistic(self, X, labelled, weight, columns):
+        propensity = choose_propensity(X, columns, labelled, weight, self.propensity_C)
+        return self._run(RowBlocks(X), labelled, weight, propensity)
+
+    def _run(self, blocks, labelled, weight, propensity):
+        """SAR-EM on blocks, in memory or elsewhere."""
+        if isinstance(propensity, GroupedPropensity):
+            _warn_unlabelled_strata(propensity)
+        em = LogisticEM(blocks, labelled, weight, propensity, decay=self.decay, C=self.C)
+        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
+        if self.stop == "slope":
+            em.start()
+            rule = ModelSlopeRule(*watch(em.blocks, propensity), self.window, tol)
+            result = run_to_slope(em, rule, self.max_iter, report)
+        else:
+            if self.decay == 1:
+                rule = ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4)
+                self._start_joint(em, rule)
+            else:
+                em.start()
+            result = run_to_fixed_point(em, tol, self.max_iter, report)
+        self.coef_, self.intercept_ = em.theta[None, :-1].copy(), em.theta[-1:].copy()
+        self.propensity_coef_ = propensity.theta[None, :-1].copy()
+        self.propensity_intercept_ = propensity.theta[-1:].copy()
+        return em, result
+
+    def _start_joint(self, em: LogisticEM, rule: ModelSlopeRule) -> None:
+        """Go to the most promising of several starts of the joint maximum likelihood.
+
+        Undecayed EM that starts at c near 1 stays there: e = 1 is a fixed point too. So it starts
+        from the decayed solution and from SCAR with fewer positives labelled; each runs a little,
+        and the best penalised likelihood goes on.
+        """
+        em.decay = 0.9
+        em.start()
+        run_to_slope(em, rule, self.max_iter)
+        em.decay = 1.0
+        decayed = em.parameters
+        found = []
+        for label_frequency in (None, *JOINT_STARTS):
+            if label_frequency is None:
+                em.move(decayed)
+            else:
+                em.start(label_frequency)
+            run_to_fixed_point(em, 1e-3, min(self.max_iter, 50))
+            found.append((em.penalized_log_likelihood, em.parameters))
+        em.move(max(found, key=lambda pair: pair[0])[1])
+
+    def _fit_estimators(self, X, labelled, weight, columns):
+        f, e = self._sides(X, columns)
+        em = EstimatorEM(f, e, labelled, weight, self.decay)
+        em.start()
+        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
+        result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
+        if isinstance(f, LogisticSide):
+            self.coef_, self.intercept_ = f.theta[None, :-1], f.theta[-1:]
+        else:
+            self.classifier_ = f.fitted
+        if isinstance(e, LogisticSide):
+            self.propensity_coef_, self.propensity_intercept_ = e.theta[None, :-1], e.theta[-1:]
+        else:
+            self.propensity_estimator_ = e.fitted
+        return em, result
+
+    def _sides(self, X, columns):
+        if self.propensity_estimator is not None and not len(columns):
+            raise ValueError(
+                "propensity_estimator is given but propensity_features is empty: without "
+                "propensity features the propensity is one number."
+            )
+        given = [
+            (X, self.classifier, self.C, "classifier"),
+            (X[:, columns], self.propensity_estimator, self.propensity_C, "propensity_estimator"),
+        ]
+        return [
+            LogisticSide(X, C) if estimator is None else EstimatorSide(X, estimator, what)
+            for X, estimator, C, what in given
+        ]
+
+    def _store(self, em, result, label_share: float) -> None:
+        store_result(self, em, result, label_share)
+        # Maximum likelihood approaches e = 1 slowly: it is meant long before it is reached.
+        if self.label_frequency_ > (0.99 if self.decay == 1 else 0.999):
+            warnings.warn(
+                f"The label frequency was estimated at {self.label_frequency_:.4f}, its upper "
+                "end: the fit says that no positive is hidden. That solution always exists and "
+                "is often wrong; lower decay, raise C, or check the propensity features.",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif self.class_prior_ > 0.999:
+            warnings.warn(
+                f"The class prior was estimated at {self.class_prior_:.4f}, its upper end: nearly "
+                "every row is taken for a positive. Raise decay, or name fewer propensity "
+                "features.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _propensity(self, X) -> np.ndarray:
+        Xe = X[:, self.propensity_features_]
+        if hasattr(self, "propensity_estimator_"):
+            return self.propensity_estimator_.predict_proba(Xe)[:, 1]
+        return expit(RowBlocks(Xe).matvec(self.propensity_coef_[0]) + self.propensity_intercept_[0])
+
+
+def _warn_unlabelled_strata(propensity: GroupedPropensity) -> None:
+    bare = int(np.sum((propensity.labelled_weight == 0) & (propensity.unlabelled_weight > 0)))
+    if bare:
+        warnings.warn(
+            f"{bare} of {len(propensity.values)} configurations of the propensity features have "
+            "no labelled row: what is said about them rests on the other configurations. Merge "
+            "rare values, or name fewer propensity features.",
+            UserWarning,
+            stacklevel=4,
+        )

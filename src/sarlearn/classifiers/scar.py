@@ -1,0 +1,156 @@
+"""SCAR: one label frequency, from any class-prior estimator, then a known-propensity learner."""
+
+import contextlib
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+
+from sarlearn._compat import HasMethods, fit_context
+from sarlearn._validation import is_dask
+from sarlearn.classifiers import KnownPropensityClassifier
+from sarlearn.classifiers.base import SARClassifier
+from sarlearn.priors import BestBinEstimator
+
+FEW_LABELS_TEXT = "Only .* labelled rows"
+
+
+class SCARClassifier(SARClassifier):
+    r"""Classifier for labels that fall completely at random among the positives (SCAR).
+
+    With one label frequency :math:`c = P(s=1|y=1)`,
+
+    .. math::
+
+        P(s=1|x) = c\,f(x),
+
+    so a class-prior estimator gives c, and a learner with the known propensity c gives f.
+
+    Parameters
+    ----------
+    prior_estimator : class-prior estimator, default=None
+        Any of `sarlearn.priors`; None is ``BestBinEstimator(random_state=random_state)``.
+    method : {"em", "weighting"}, default="em"
+        See :class:`sarlearn.KnownPropensityClassifier`.
+    C : float > 0, default=1.0
+        Inverse strength of the L2 penalty; the intercept is not penalised.
+    stop, window, tol, max_iter : see :class:`sarlearn.KnownPropensityClassifier`
+    classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
+        Model of f instead of logistic regression; for ``method="em"``.
+    random_state : int, RandomState instance or None, default=None
+        Of the default `prior_estimator`; one that is given has its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second, greater one means labelled.
+    prior_estimator_ : fitted class-prior estimator
+    label_frequency_ : float
+        The label frequency c it gave, which is the propensity of every positive.
+    class_prior_ : float
+        ``P(y=1)`` as the prior estimator gave it.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of the classifier, in logits. Absent with ``classifier``.
+    n_iter_ : int
+    converged_ : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn.classifiers.scar import SCARClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = 3 * X[:, 0] + X[:, 1] > 0
+    >>> s = y & (rng.random(2000) < 0.3)
+    >>> model = SCARClassifier(C=100, random_state=0).fit(X, s)
+    >>> round(model.label_frequency_, 1), bool(np.mean(model.predict(X) == y) > 0.9)
+    (0.3, True)
+    """
+
+    _parameter_constraints: dict = {
+        **KnownPropensityClassifier._parameter_constraints,
+        "prior_estimator": [HasMethods(["fit"]), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        prior_estimator=None,
+        *,
+        method="em",
+        C=1.0,
+        stop="slope",
+        window=10,
+        tol=None,
+        max_iter=500,
+        classifier=None,
+        random_state=None,
+    ):
+        self.prior_estimator = prior_estimator
+        self.method = method
+        self.C = C
+        self.stop = stop
+        self.window = window
+        self.tol = tol
+        self.max_iter = max_iter
+        self.classifier = classifier
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Estimate the label frequency, then learn ``f``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
+            meaning labelled).
+
+        Returns
+        -------
+        self
+        """
+        table = X  # its column names may mean something to the prior estimator
+        if is_dask(X):
+            labelled, said = y, False
+        else:
+            X, labelled, _, _ = self._check_fit(X, y, None)
+            said = True
+        if self.prior_estimator is None:
+            prior = BestBinEstimator(random_state=self.random_state)
+        else:
+            prior = clone(self.prior_estimator)
+        with _few_labels_said(said):
+            self.prior_estimator_ = prior.fit(table, labelled)
+        self.label_frequency_ = self.prior_estimator_.label_frequency_
+        self.class_prior_ = self.prior_estimator_.class_prior_
+        with _few_labels_said(True):
+            model = KnownPropensityClassifier(
+                self.method,
+                C=self.C,
+                stop=self.stop,
+                window=self.window,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                classifier=self.classifier,
+            ).fit(X, labelled, propensity=self.label_frequency_)
+        learned = ["coef_", "intercept_", "classifier_", "n_iter_", "converged_"]
+        if is_dask(X):
+            learned += ["classes_", "n_features_in_", "feature_names_in_"]
+        for name in learned:
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        return self
+
+    def _propensity(self, X) -> np.ndarray:
+        return np.full(X.shape[0], self.label_frequency_)
+
+
+@contextlib.contextmanager
+def _few_labels_said(said: bool):
+    """Where few labelled rows have been warned of, once is enough."""
+    with warnings.catch_warnings():
+        if said:
+            warnings.filterwarnings("ignore", message=FEW_LABELS_TEXT)
+        yield

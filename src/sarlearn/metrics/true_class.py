@@ -1,0 +1,338 @@
+"""Scores of classifiers and propensities where the true classes are known."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils import check_consistent_length
+
+from sarlearn._validation import check_weights, encode_classes
+
+__all__ = [
+    "class_prior_error",
+    "observed_log_likelihood",
+    "probabilistic_f1_score",
+    "probabilistic_precision_score",
+    "probabilistic_recall_score",
+    "propensity_accuracy_score",
+    "propensity_mean_absolute_error",
+]
+
+
+def probabilistic_precision_score(y_true, y_prob, *, sample_weight=None) -> float:
+    """``tp / (tp + fp)`` with ``tp = mean(p y)``, ``fp = mean(p (1-y))``: no threshold.
+
+    Each row counts as positive with its probability ``p``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes.
+    y_prob : array-like of shape (n_samples,)
+        Predicted probabilities of the positive class, in [0, 1].
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Non-negative weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 with an ``UndefinedMetricWarning`` where every probability is 0.
+
+    Examples
+    --------
+    >>> from sarlearn.metrics import probabilistic_precision_score
+    >>> probabilistic_precision_score([1, 1, 0, 0], [0.9, 0.6, 0.4, 0.1])
+    0.75
+    """
+    tp, fp, _ = _soft_counts(y_true, y_prob, sample_weight)
+    return _ratio(tp, tp + fp, "precision", "every predicted probability is 0")
+
+
+def probabilistic_recall_score(y_true, y_prob, *, sample_weight=None) -> float:
+    """``tp / (tp + fn)`` with ``tp = mean(p y)``, ``fn = mean((1-p) y)``: no threshold.
+
+    It is the mean predicted probability over the true positives.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes.
+    y_prob : array-like of shape (n_samples,)
+        Predicted probabilities of the positive class, in [0, 1].
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Non-negative weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 with an ``UndefinedMetricWarning`` where no row is positive.
+
+    Examples
+    --------
+    >>> from sarlearn.metrics import probabilistic_recall_score
+    >>> probabilistic_recall_score([1, 1, 0, 0], [0.9, 0.6, 0.4, 0.1])
+    0.75
+    """
+    tp, _, fn = _soft_counts(y_true, y_prob, sample_weight)
+    return _ratio(tp, tp + fn, "recall", "no row of y_true is positive")
+
+
+def probabilistic_f1_score(y_true, y_prob, *, sample_weight=None) -> float:
+    """``2 tp / (2 tp + fp + fn)``, counted with probabilities: no threshold.
+
+    ``tp = mean(p y)``, ``fp = mean(p (1-y))`` and ``fn = mean((1-p) y)``. The F1 of Bekker and
+    Davis (2018): the harmonic mean of the probabilistic precision and recall. For probabilities
+    that are all 0 or 1 it is the ordinary F1.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes.
+    y_prob : array-like of shape (n_samples,)
+        Predicted probabilities of the positive class, in [0, 1].
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Non-negative weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 with an ``UndefinedMetricWarning`` where no row is positive and every probability is 0.
+
+    Examples
+    --------
+    As a score in cross-validation:
+
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.metrics import make_scorer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sarlearn.metrics import probabilistic_f1_score
+    >>> X, y = make_classification(random_state=0)
+    >>> scorer = make_scorer(probabilistic_f1_score, response_method="predict_proba")
+    >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).mean().round(2)
+    np.float64(0.78)
+    """
+    tp, fp, fn = _soft_counts(y_true, y_prob, sample_weight)
+    return _ratio(
+        2 * tp,
+        2 * tp + fp + fn,
+        "F1",
+        "no row of y_true is positive and every predicted probability is 0",
+    )
+
+
+def propensity_accuracy_score(y_true, s, propensity, *, sample_weight=None) -> float:
+    """``mean over y=1 of (1 - |e - s|)``: how well the propensity foretells the labels.
+
+    The propensity score accuracy of Bekker and Davis (2018). It compares a probability with a draw
+    from it, so the true propensity does not reach 1 (about 0.65 in the paper's experiments).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes; only the positive rows count.
+    s : array-like of shape (n_samples,)
+        Observed labels.
+    propensity : float or array-like of shape (n_samples,)
+        Predicted propensities, in [0, 1]; one number for all rows under SCAR.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Non-negative weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        NaN with an ``UndefinedMetricWarning`` where no row is positive.
+
+    Examples
+    --------
+    >>> from sarlearn.metrics import propensity_accuracy_score
+    >>> propensity_accuracy_score([1, 1, 0], s=[1, 0, 0], propensity=[0.8, 0.4, 0.9])
+    0.7
+    """
+    labelled = encode_classes(s, name="s")
+    e = _probabilities(propensity, "propensity", len(labelled), one_for_all=True)
+    return _mean_over_positives(1 - np.abs(e - labelled), y_true, sample_weight, "accuracy")
+
+
+def propensity_mean_absolute_error(
+    propensity_true, propensity, *, y_true=None, sample_weight=None
+) -> float:
+    """``mean |e_hat - e|``: the distance of predicted from true propensities.
+
+    Parameters
+    ----------
+    propensity_true : float or array-like of shape (n_samples,)
+        True propensities, in [0, 1].
+    propensity : float or array-like of shape (n_samples,)
+        Predicted propensities, in [0, 1]; one number for all rows under SCAR.
+    y_true : array-like of shape (n_samples,) or None, default=None
+        True classes: the mean is then over the positive rows alone, the only ones that a propensity
+        acts on. None: over all rows.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Non-negative weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        NaN with an ``UndefinedMetricWarning`` where ``y_true`` has no positive row.
+
+    Examples
+    --------
+    >>> from sarlearn.metrics import propensity_mean_absolute_error
+    >>> propensity_mean_absolute_error([0.5, 0.9], [0.5, 0.5])
+    0.2
+    >>> propensity_mean_absolute_error([0.5, 0.9], 0.5, y_true=[0, 1])
+    0.4
+    """
+    n_rows = max(np.size(rows) for rows in (propensity_true, propensity, y_true))
+    e_true = _probabilities(propensity_true, "propensity_true", n_rows, one_for_all=True)
+    e = _probabilities(propensity, "propensity", n_rows, one_for_all=True)
+    if y_true is None:
+        return _mean(np.abs(e - e_true), sample_weight)
+    return _mean_over_positives(np.abs(e - e_true), y_true, sample_weight, "error")
+
+
+def class_prior_error(y_true, class_prior, *, sample_weight=None) -> float:
+    """``alpha_hat - mean(y)``: the error of an estimated class prior, with its sign.
+
+    Negative: too few positives found. The papers report the absolute value.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes.
+    class_prior : float in [0, 1]
+        The estimate of ``P(y=1)``.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Non-negative weights.
+
+    Returns
+    -------
+    float in [-1, 1]
+
+    Examples
+    --------
+    >>> from sarlearn.metrics import class_prior_error
+    >>> class_prior_error([1, 1, 0, 0], 0.375)
+    -0.125
+    """
+    positive = encode_classes(y_true, name="y_true")
+    if np.ndim(class_prior) != 0:
+        raise ValueError(f"class_prior must be one number; got shape {np.shape(class_prior)}.")
+    (prior,) = _probabilities(class_prior, "class_prior", 1, one_for_all=True)
+    return float(prior) - _mean(positive.astype(np.float64), sample_weight)
+
+
+def observed_log_likelihood(
+    s, y_prob, propensity, *, sample_weight=None, normalize: bool = False
+) -> float:
+    """``sum_i s_i log(f_i e_i) + (1 - s_i) log(1 - f_i e_i)``: how well the labels are explained.
+
+    ``f`` is the class probability, ``e`` the propensity: ``P(s=1|x) = f e``. What SAR-EM with
+    ``decay=1`` maximises. It cannot tell a good model from ``e = 1, f = P(s=1|x)``, so it compares
+    fits, it does not choose between settings.
+
+    Parameters
+    ----------
+    s : array-like of shape (n_samples,)
+        Observed labels.
+    y_prob : array-like of shape (n_samples,)
+        Predicted probabilities of the positive class, in [0, 1].
+    propensity : float or array-like of shape (n_samples,)
+        Predicted propensities, in [0, 1]; one number for all rows under SCAR.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Non-negative weights.
+    normalize : bool, default=False
+        Whether to divide by the sum of the weights (the number of rows).
+
+    Returns
+    -------
+    float
+        At most 0; ``-inf`` where a row of positive weight has a label that the model excludes.
+
+    Examples
+    --------
+    >>> from sarlearn.metrics import observed_log_likelihood
+    >>> observed_log_likelihood([1, 0], [0.5, 0.5], 1.0)
+    -1.386...
+    """
+    labelled = encode_classes(s, name="s")
+    f = _probabilities(y_prob, "y_prob", len(labelled))
+    e = _probabilities(propensity, "propensity", len(labelled), one_for_all=True)
+    weights = _weights(sample_weight, len(labelled))
+    counted = weights > 0  # 0 * -inf would be NaN
+    labelled, f, e, weights = labelled[counted], f[counted], e[counted], weights[counted]
+    with np.errstate(divide="ignore"):  # log(0) = -inf is the answer
+        # Logs are added, not multiplied: f e underflows for values that each are fine.
+        log_labelled = np.log(f) + np.log(e)
+        # Near f e = 1 the product's rounding would swamp 1 - f e; the sum of two small terms has
+        # no cancellation. Near 0 log1p keeps the digits that 1 - f e would lose.
+        log_unlabelled = np.where(
+            f * e > 0.5, np.log((1 - f) + f * (1 - e)), np.log1p(-np.minimum(f * e, 0.5))
+        )
+    total = float(weights @ np.where(labelled, log_labelled, log_unlabelled))
+    return total / float(weights.sum()) if normalize else total
+
+
+def _soft_counts(y_true, y_prob, sample_weight) -> tuple[float, float, float]:
+    """Probabilistic true positives, false positives and false negatives, as means."""
+    y = encode_classes(y_true, name="y_true")
+    p = _probabilities(y_prob, "y_prob", len(y))
+    tp = _mean(p * y, sample_weight)
+    fp = _mean(p * ~y, sample_weight)
+    fn = _mean((1 - p) * y, sample_weight)
+    return tp, fp, fn
+
+
+def _ratio(numerator: float, denominator: float, what: str, reason: str) -> float:
+    if denominator > 0:
+        return numerator / denominator
+    _warn_undefined(f"Probabilistic {what} is undefined and set to 0: {reason}.")
+    return 0.0
+
+
+def _mean_over_positives(values: np.ndarray, y_true, sample_weight, what: str) -> float:
+    positive = encode_classes(y_true, name="y_true")
+    check_consistent_length(positive, values)
+    weights = _weights(sample_weight, len(values)) * positive
+    if not weights.any():
+        _warn_undefined(
+            f"The propensity {what} is undefined and set to NaN: no row of y_true is positive"
+            + (" with a positive weight." if positive.any() else ".")
+        )
+        return float("nan")
+    return _mean(values, weights)
+
+
+def _mean(values: np.ndarray, sample_weight) -> float:
+    return float(np.average(values, weights=_weights(sample_weight, len(values))))
+
+
+def _weights(sample_weight, n_rows: int) -> np.ndarray:
+    weights = check_weights(sample_weight, np.empty((n_rows, 1)))
+    return np.ones(n_rows) if weights is None else weights
+
+
+def _probabilities(values, name: str, n_rows: int, *, one_for_all: bool = False) -> np.ndarray:
+    """One float64 in [0, 1] a row; ``one_for_all`` lets a single number stand for all rows."""
+    p = np.asarray(values, dtype=np.float64)
+    if p.ndim == 0 and one_for_all:
+        p = np.full(n_rows, float(p))
+    if p.ndim != 1:
+        hint = "; pass predict_proba(X)[:, 1]" if p.ndim == 2 and p.shape[1] == 2 else ""
+        raise ValueError(f"{name} must hold one probability a row; got shape {p.shape}{hint}.")
+    if len(p) != n_rows:
+        raise ValueError(f"{name} has {len(p)} values for {n_rows} rows.")
+    outside = ~((p >= 0) & (p <= 1))  # also true for NaN
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise ValueError(
+            f"{name} must lie in [0, 1]; row {row} has {p[row].item()!r} "
+            f"({int(outside.sum())} such rows)."
+        )
+    return p
+
+
+def _warn_undefined(message: str) -> None:
+    # The caller of the public function: past this, the helper that found it, and the function.
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=4)

@@ -1,0 +1,209 @@
+"""Class priors, tables and the command line on Dask."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from cli_tools import process
+from conftest import make_pu
+from dask_tools import N, continuous, cut, da, dd, pd, quiet, sparse_chunks
+from sarlearn import SCARClassifier
+from sarlearn.priors import BestBinEstimator, SAREMPrior
+
+pytestmark = quiet
+
+# -- class priors -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda X: X, sparse_chunks], ids=["dense", "sparse"])
+@pytest.mark.parametrize("scaling", ["minmax", "standard", "none"])
+def test_sar_em_prior(here, scaling, make):
+    X = continuous.X * (np.abs(continuous.X) > 0.5) if make is sparse_chunks else continuous.X
+    prior = SAREMPrior([0], scaling=scaling, stop="fixed_point")
+    whole = prior.fit(sparse.csr_array(X) if make is sparse_chunks else X, continuous.s)
+    expected = whole.class_prior_
+    found = SAREMPrior([0], scaling=scaling, stop="fixed_point").fit(make(cut(X, 7)), continuous.s)
+    assert found.class_prior_ == pytest.approx(expected, abs=1e-7)
+
+
+def test_best_bin(here):
+    rng = np.random.default_rng(0)
+    y = rng.random(20_000) < 0.4
+    X = rng.standard_normal((20_000, 3)) + 2.0 * y[:, None]
+    s = y & (rng.random(20_000) < 0.5)
+    found = BestBinEstimator(random_state=0).fit(cut(X, 9), s)
+    again = BestBinEstimator(random_state=0).fit(cut(X, 4), s)
+    whole = BestBinEstimator(random_state=0).fit(X, s)
+    assert found.class_prior_ == pytest.approx(again.class_prior_, abs=1e-9)  # any cut
+    assert found.class_prior_ == pytest.approx(whole.class_prior_, abs=0.02)
+    assert found.class_prior_ == pytest.approx(0.4, abs=0.03)
+    with pytest.raises(ValueError, match="constant"):
+        BestBinEstimator().fit(da.ones((N, 2), chunks=(300, 2)), continuous.s)
+
+
+def test_scar(here):
+    data = make_pu(6000, 4, n_propensity=0, seed=3, scale=3)
+    found = SCARClassifier(SAREMPrior(), C=10).fit(cut(data.X, 5), data.s)
+    whole = SCARClassifier(SAREMPrior(), C=10).fit(data.X, data.s)
+    np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-6)
+    assert found.n_features_in_ == 4
+    table = dd.from_pandas(pd.DataFrame(data.X, columns=list("abcd")), npartitions=3)
+    found = SCARClassifier(random_state=0).fit(table, data.s)
+    assert list(found.feature_names_in_) == list("abcd")
+    assert found.predict_propensity(table).compute().iloc[0] == found.label_frequency_
+
+
+# -- tables and the command line ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def people():
+    """A table with gaps, words and truth values, and who is labelled."""
+    rng = np.random.default_rng(0)
+    age, plan = rng.normal(50, 10, N).round(1), rng.choice(["none", "basic", "full"], N)
+    ill = rng.random(N) < 1 / (1 + np.exp(-(age - 50) / 4))
+    s = ill & (rng.random(N) < np.where(plan == "none", 0.2, 0.7))
+    age[rng.random(N) < 0.1] = np.nan
+    town = [f"t{int(k)}" for k in rng.exponential(12, N)]
+    table = pd.DataFrame({"age": age, "plan": plan, "town": town, "member": rng.random(N) < 0.5})
+    return table.assign(always=1, children=rng.integers(0, 5, N)), s
+
+
+@pytest.mark.parametrize("max_categories", [3, 8, 100])
+def test_an_encoder_learns_the_same_from_partitions(here, people, max_categories):
+    from sarlearn.tables import TableEncoder
+
+    table, _ = people
+    whole = TableEncoder(max_categories=max_categories).fit(table)
+    parts = dd.from_pandas(table, npartitions=6)
+    found = TableEncoder(max_categories=max_categories).fit(parts)
+    assert found.feature_names_out_ == whole.feature_names_out_
+    assert found.kinds_ == whole.kinds_
+    assert found.constant_ == whole.constant_ == ["always"]
+    expected = whole.transform(table)
+    np.testing.assert_allclose(found.transform(table), expected, atol=1e-12)
+    lazy = found.transform(parts)
+    assert list(lazy.columns) == whole.feature_names_out_
+    np.testing.assert_allclose(lazy.compute(), expected, atol=1e-12)
+    pd.testing.assert_index_equal(lazy.compute().index, table.index)
+
+
+def test_medians_of_large_partitions_are_near(monkeypatch):
+    from sarlearn.tables import sums as _table_sums
+
+    values = np.random.default_rng(0).lognormal(size=20_000)
+    monkeypatch.setattr(_table_sums, "SKETCH", 500)
+    parts = [_table_sums.column_sums(pd.DataFrame({"a": v}), ()) for v in np.split(values, 4)]
+    found = _table_sums.merged(parts)["a"]
+    assert abs(np.mean(values < found.median) - 0.5) < 1 / 500
+    assert found.mean == pytest.approx(values.mean())
+    assert found.squares / 20_000 == pytest.approx(values.var())
+
+
+def test_kinds_are_told_from_all_partitions(here):
+    from sarlearn.tables import TableEncoder
+
+    mixed = pd.DataFrame({"a": [None] * 4 + [1, 2, 3, 4] + ["x", "y", 1, None]}, dtype=object)
+    empty = pd.DataFrame({"b": np.r_[np.full(6, np.nan), np.arange(6.0)]})
+    table = pd.concat([mixed, empty], axis=1)
+    parts = dd.from_map(lambda k: table.iloc[4 * k : 4 * k + 4], range(3), meta=table.iloc[:0])
+    found, whole = TableEncoder().fit(parts), TableEncoder().fit(table)
+    assert found.kinds_ == whole.kinds_ == {"a": "category", "b": "numeric"}
+    np.testing.assert_allclose(found.transform(table), whole.transform(table), atol=1e-12)
+    with pytest.raises(ValueError, match="no column with more than one value"):
+        TableEncoder().fit(dd.from_pandas(pd.DataFrame({"a": [1, 1, 1]}), npartitions=2))
+    names = pd.DataFrame({"id": [f"r{k}" for k in range(80)]})
+    with pytest.warns(UserWarning, match="'id' has 80 different values in 80 rows"):
+        TableEncoder().fit(dd.from_pandas(names, npartitions=3))
+
+
+def test_a_table_model_goes_both_ways_and_is_saved(place, people, tmp_path):
+    from sarlearn.saving import load_file, save
+    from sarlearn.tables import make_table_classifier
+
+    table, s = people
+    parts = dd.from_pandas(table.assign(s=s), npartitions=6)
+    labels, parts = parts["s"], parts.drop(columns="s")
+    settings = {"window": 4, "tol": 0.01}
+    whole = make_table_classifier(["plan"], **settings).fit(table, s)
+    found = make_table_classifier(["plan"], **settings).fit(parts, labels)
+    np.testing.assert_allclose(found[-1].coef_, whole[-1].coef_, atol=1e-8)
+    save(found, tmp_path / "model.sarlearn")
+    again = load_file(tmp_path / "model.sarlearn").model
+    for name in ("predict_proba", "predict_propensity"):
+        expected = getattr(whole, name)(table)
+        np.testing.assert_allclose(getattr(again, name)(table), expected, atol=1e-8)
+        np.testing.assert_allclose(getattr(again, name)(parts).compute(), expected, atol=1e-8)
+        np.testing.assert_allclose(getattr(whole, name)(parts).compute(), expected, atol=1e-8)
+    after = again.predict_posterior(parts, labels).compute()
+    np.testing.assert_allclose(after, whole.predict_posterior(table, s), atol=1e-8)
+
+
+@pytest.fixture(scope="module")
+def folder(people, tmp_path_factory):
+    table, s = people
+    out = tmp_path_factory.mktemp("parts")
+    table = table.assign(patient=np.arange(N), diagnosed=np.where(s, "yes", None))
+    for k in range(3):
+        table.iloc[1000 * k : 1000 * k + 1000].to_parquet(out / f"part{k}.parquet")
+        table.iloc[1000 * k : 1000 * k + 1000].to_csv(out / f"part{k}.csv", index=False)
+    table.to_parquet(out / "all.pq")
+    return out
+
+
+def fit_command(folder, table: str, *options: str) -> list[str]:
+    """The arguments of the command; options last, where ``--dask`` may stand alone."""
+    command = ["fit", str(folder / table), "--label", "diagnosed", "--propensity", "plan"]
+    columns = ["--id", "patient", "--drop", "always", "--json", "--force"]
+    return [*command, *columns, "-o", str(folder / "model.sarlearn"), *options]
+
+
+@pytest.mark.parametrize("table", ["part*.parquet", "part*.csv"])
+def test_the_command_line(client, folder, table, monkeypatch, capsys):
+    from sarlearn.cli import fit_dask
+    from sarlearn.cli.app import app
+
+    monkeypatch.setattr(fit_dask, "SAMPLE_ROWS", 1000)
+    address = client.scheduler.address
+    app(fit_command(folder, table, "--dask", address), standalone_mode=False)
+    found = json.loads(capsys.readouterr().out)
+    app(fit_command(folder, "all.pq", "--method", "sar-em"), standalone_mode=False)
+    whole = json.loads(capsys.readouterr().out)
+    assert found["data"] == whole["data"]
+    for name, value in whole["estimates"].items():
+        near = 0.02 if name == "mean_probability" else 1e-6  # the former is of the sample
+        assert found["estimates"][name] == pytest.approx(value, rel=near)
+    assert any("of the 3,000 rows, spread evenly" in str(told) for told in found["warnings"])
+    assert len(found["candidates"]["rows"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "error", "message"),
+    [
+        ("part*.parquet", ["--method", "cross-fit"], ValueError, "--method sar-em"),
+        ("nothing*.parquet", [], FileNotFoundError, "There is no file"),
+        ("part*.parquet", ["--propensity", "plam"], ValueError, "plan"),
+        ("*.txt", [], ValueError, "Parquet"),
+    ],
+)
+def test_the_command_line_refuses(client, folder, table, options, error, message):
+    from sarlearn.cli.app import app
+
+    (folder / "notes.txt").write_text("a,b")
+    arguments = fit_command(folder, table, *options, "--dask", client.scheduler.address)
+    with pytest.raises(error, match=message):
+        app(arguments, standalone_mode=False)
+
+
+def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
+    """As a person types it: a local cluster, and the dashboard's address on stderr."""
+    monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))
+    done = process(*fit_command(folder, "part*.parquet", "--dask"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["data"]["rows"] == N
+    assert "Dask dashboard: http" in done.stderr
+    gone = process(*fit_command(folder, "part*.parquet", "--dask", "tcp://127.0.0.1:9"))
+    assert gone.returncode
+    assert "no scheduler answers at tcp://127.0.0.1:9" in gone.stderr

@@ -1,0 +1,215 @@
+"""Trouble on Dask: workers that go, interrupts, bad input in some partition."""
+
+import contextlib
+import gc
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dask_tools import (
+    N,
+    a_cluster,
+    agree,
+    clone_fit,
+    continuous,
+    cut,
+    da,
+    frame,
+    quiet,
+    sar_em,
+    weight,
+)
+from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn.backends.dask import read as _partitions
+from sarlearn.backends.dask import rows as _dask
+from sarlearn.priors import BestBinEstimator, ElkanNoto
+
+pytestmark = quiet
+
+# -- workers and interrupts ---------------------------------------------------------------------
+
+
+class AtIteration:
+    """A scikit-learn callback that does something once, at the second iteration."""
+
+    def __init__(self, action):
+        self.action, self.seen = action, 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **data):
+        pass
+
+    def on_fit_task_end(self, estimator, context, **data):
+        self.seen += 1
+        if self.seen == 2:
+            self.action()
+        return False
+
+
+def test_a_killed_worker_changes_nothing(tmp_path):
+    model = sar_em(continuous.columns)
+    expected = clone_fit(model, continuous)
+    with (
+        a_cluster(tmp_path, 2) as (_, client),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(_partitions, "TASK_BYTES", 1)  # both workers have a part
+        workers = client.run(os.getpid)
+        callback = AtIteration(lambda: os.kill(min(workers.values()), signal.SIGKILL))
+        model.set_callbacks(callback)
+        model.fit(cut(continuous.X, 7), continuous.s)
+        assert callback.seen > 2
+    agree(model, expected)
+
+
+def test_all_workers_gone_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
+    monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
+    with a_cluster(tmp_path, 1) as (cluster, _):
+        model = sar_em(continuous.columns).set_callbacks(AtIteration(lambda: cluster.scale(0)))
+        with pytest.raises(RuntimeError, match="no worker"):
+            model.fit(cut(continuous.X, 7), continuous.s)
+
+
+def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
+    monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
+    with a_cluster(tmp_path, 1) as (cluster, client):
+        futures, fetch = client.map(abs, [-1, -2]), client.gather
+        assert _dask._results(client, futures) == [1, 2]
+
+        def too_late(*arguments, **settings):
+            cluster.scale(0)
+            while client.nthreads():
+                time.sleep(0.1)
+            return fetch(*arguments, **settings)
+
+        monkeypatch.setattr(client, "gather", too_late)
+        with pytest.raises(RuntimeError, match="no worker"):
+            _dask._results(client, futures)
+
+
+def test_an_interrupt_leaves_nothing_behind(client):
+    def interrupt_soon():
+        threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    # A shell's background jobs ignore interrupts; here one is wanted whoever started the tests.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    afterwards = contextlib.ExitStack()
+    afterwards.callback(signal.signal, signal.SIGINT, before or signal.SIG_DFL)
+    # A fit that does not end before the interrupt comes.
+    model = sar_em(continuous.columns, tol=1e-300, max_iter=100_000)
+    model.set_callbacks(AtIteration(interrupt_soon))
+    with afterwards, pytest.raises(KeyboardInterrupt):
+        model.fit(cut(continuous.X, 7), continuous.s)
+    for _ in range(50):
+        gc.collect()
+        left = client.run_on_scheduler(
+            lambda dask_scheduler: [k for k in dask_scheduler.tasks if "sarlearn" in str(k)]
+        )
+        if not left:
+            break
+        time.sleep(0.1)
+    assert not left
+    sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
+
+
+def test_a_closed_cluster_is_told(tmp_path):
+    with a_cluster(tmp_path, 1) as (cluster, _):
+        model = sar_em(continuous.columns).set_callbacks(AtIteration(cluster.close))
+        with pytest.raises(RuntimeError, match="cluster was closed"):
+            model.fit(cut(continuous.X, 7), continuous.s)
+
+
+# -- bad input ----------------------------------------------------------------------------------
+
+
+def spoil(values, row: int, value):
+    out = np.array(values, dtype=float)
+    out[row] = value
+    return out
+
+
+@pytest.mark.parametrize(
+    ("X", "s", "fit", "message"),
+    [
+        (spoil(continuous.X, 1600, np.nan), continuous.s, {}, "Partition 5: Input X contains NaN"),
+        (continuous.X, spoil(continuous.s, 2500, 2), {}, r"Partition 8: .*3 values"),
+        (continuous.X, spoil(continuous.s, 1, 0.5), {}, "Partition 0: .*continuous"),
+        (continuous.X, spoil(continuous.s, 1, np.nan), {}, "Partition 0: s contains NaN"),
+        (continuous.X, np.zeros(N), {}, "no row is labelled"),
+        (
+            continuous.X,
+            continuous.s,
+            {"sample_weight": spoil(weight, 1000, -1)},
+            "Partition 3: sample_weight must not be negative",
+        ),
+    ],
+)
+def test_bad_values_name_their_partition(place, X, s, fit, message):
+    X = da.from_array(X, chunks=(300, 6))
+    with pytest.raises(ValueError, match=message):
+        SAREMClassifier([0]).fit(X, s, **fit)
+
+
+def test_bad_shapes_name_their_partition(place):
+    X = da.from_array(continuous.X, chunks=(300, 6))
+    s = continuous.s
+    with pytest.raises(ValueError, match="s has 6 partitions and X has 10: partition 6"):
+        SAREMClassifier().fit(X, da.from_array(s, chunks=500))
+    moved = da.from_array(s, chunks=((300, 400, 200, *[300] * 7),))
+    with pytest.raises(ValueError, match="Partition 1: X has 300 rows, and s has 400"):
+        SAREMClassifier().fit(X, moved)
+    with pytest.raises(ValueError, match="s has 2999 values, X has 3000 rows"):
+        SAREMClassifier().fit(X, s[1:])
+    with pytest.raises(ValueError, match="two dimensions"):
+        SAREMClassifier().fit(X[:, 0], s)
+    with pytest.raises(ValueError, match="no rows"):
+        SAREMClassifier().fit(X, s, sample_weight=np.zeros(N))
+    table = frame(continuous.X, 3).assign(a="word")
+    with pytest.raises(ValueError, match="Partition 0: could not convert"):
+        SAREMClassifier().fit(table, da.from_array(s, chunks=1000))
+
+
+def test_bad_propensities_name_their_partition(place):
+    X = da.from_array(continuous.X, chunks=(300, 6))
+    model = KnownPropensityClassifier()
+    with pytest.raises(ValueError, match="Partition 2: propensity must lie"):
+        model.fit(X, continuous.s, propensity=spoil(continuous.e, 700, 1.5))
+    labelled = int(np.flatnonzero(continuous.s)[-1])
+    with pytest.raises(ValueError, match="Partition 9: propensity is 0 on a labelled row"):
+        model.fit(X, continuous.s, propensity=spoil(continuous.e, labelled, 0.0))
+
+
+def test_few_labels_are_warned_of(here):
+    s = np.zeros(N)
+    s[:5] = 1
+    with pytest.warns(UserWarning, match="Only 5 labelled rows"):
+        sar_em(max_iter=5, window=2, tol=10.0).fit(cut(continuous.X, 7), s)
+
+
+def test_what_needs_memory_says_so(here):
+    from sklearn.linear_model import LogisticRegression
+
+    from sarlearn import CrossFitSARClassifier, MultiSCARClassifier
+
+    X, s = cut(continuous.X, 7), continuous.s
+    for model in (
+        CrossFitSARClassifier([0]),
+        MultiSCARClassifier([0]),
+        ElkanNoto(),
+        BestBinEstimator(scorer=LogisticRegression()),
+        SAREMClassifier([0], classifier=LogisticRegression()),
+        KnownPropensityClassifier(classifier=LogisticRegression()),
+    ):
+        with pytest.raises(TypeError, match=f"{type(model).__name__}.* in memory.*sample"):
+            model.fit(X, s)

@@ -1,0 +1,280 @@
+"""The command line on real files: fits, and what holds for all commands.
+
+As a process where that matters, else in this process.
+"""
+
+import io
+import json
+import re
+import resource
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sarlearn
+from cli_tools import process
+from sarlearn import CrossFitSARClassifier
+from sarlearn.saving import load_file
+from table_data import adult_like, hostile, patients
+
+
+def test_help_answers_at_once():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = process("--help")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert result.returncode == 0
+    for command in ("fit", "predict", "prior", "simulate", "report", "demo"):
+        assert re.search(rf"^  {command} ", result.stdout, re.MULTILINE)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert used < 0.3
+
+
+def test_fit_saves_a_model_and_says_what_it_found(folder):
+    summary = json.loads((folder / "fit.json").read_text())
+    assert summary["source"] == "patients.csv"
+    assert summary["model"]["propensity_attributes"] == ["age", "plan"]
+    assert summary["data"]["rows"] == 1500
+    saved = load_file(folder / "model.skops")
+    assert saved.notes["label"] == "diagnosed"
+    assert saved.notes["id"] == "patient_id"
+    table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str})
+    s = table["diagnosed"].to_numpy()
+    learner = saved.model[-1]
+    assert isinstance(learner, CrossFitSARClassifier)
+    expected = learner.class_prior_ * 1500 - s.sum()
+    assert summary["estimates"]["hidden_positives"] == pytest.approx(expected)
+    by_row = saved.model.predict_posterior(table, s)[s == 0].sum()
+    assert by_row == pytest.approx(expected, rel=0.1)
+    certainty = summary["certainty"]
+    assert (certainty["low"], certainty["high"]) == learner.class_prior_range_
+    assert certainty["hidden_positives"][0] == pytest.approx(certainty["low"] * 1500 - s.sum())
+    html = (folder / "report.html").read_text()
+    assert summary["text"]["sure"] in html
+    assert summary["text"]["headline"] in html
+    assert sorted(p.name for p in folder.glob(".*")) == []
+
+
+def test_fit_as_text_with_other_settings(call, folder):
+    code, out, err = call(
+        *(
+            "fit",
+            "patients.arrow",
+            "--label",
+            "diagnosed",
+            "--id",
+            "patient_id",
+            "--drop",
+            "region",
+        ),
+        *("--propensity", "plan", "--decay", "1", "--C", "10", "--stop", "fixed_point"),
+        *("--method", "sar-em", "-o", "other.skops"),
+    )
+    assert (code, err) == (0, "")
+    assert re.match(r"About [\d,]+ of the [\d,]+ unlabelled rows \(", out)
+    assert "plan = full: Against the average row, the odds of being labelled are" in out
+    assert "pin the class prior down" not in out
+    assert out.rstrip().endswith("Wrote other.skops.")
+    model = load_file(folder / "other.skops").model
+    assert model[0].drop == ("diagnosed", "patient_id", "region")
+    settings = model[-1].get_params()
+    assert (settings["decay"], settings["C"], settings["stop"]) == (1, 10, "fixed_point")
+
+
+def test_fit_by_default_is_cross_fitted_and_says_how_sure_it_is(call, folder):
+    fit = ("fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id", "--force")
+    code, out, _ = call(*fit, "--propensity", "plan", "-o", "sure.skops")
+    assert code == 0
+    assert re.search(r"class prior down roughly: they admit \d+\.\d% to \d+\.\d%, that is", out)
+    first = load_file(folder / "sure.skops").model[-1]
+    assert (first.C, first.random_state) == ("likelihood", 0)
+    assert not hasattr(first, "_skl_callbacks") or not first._skl_callbacks
+    call(*fit, "--propensity", "plan", "-o", "sure.skops", "--seed", "1", "--C", "3")
+    second = load_file(folder / "sure.skops").model[-1]
+    assert (second.C_, second.random_state) == (3.0, 1)
+    assert second.class_prior_ != first.class_prior_  # other folds
+
+
+def test_labels_that_pin_nothing_down_are_cautioned_of(call, folder):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    table["s"] = (rng.random(300) < 0.2 + 0.1 * (table["a"] > 0)).astype(int)
+    table.to_csv(folder / "weak.csv", index=False)
+    code, out, err = call(
+        *("fit", "weak.csv", "--label", "s", "-o", "weak.skops", "--report", "weak.html")
+    )
+    assert code == 0
+    assert "Warning: The labels do not pin the class prior down" in err
+    assert "Caution: the labels do not pin the class prior down. They admit anything from" in out
+    html = (folder / "weak.html").read_text()
+    assert "Caution: the labels do not pin" in html
+    assert 'class="band wide"' in html
+    # A report made later has no warnings of the fit, and cautions from the numbers.
+    code, out, _ = call("report", "weak.skops", "weak.csv", "-o", "weak2.html", "--json")
+    assert any(text.startswith("Caution: the labels") for text in json.loads(out)["warnings"])
+
+
+def test_a_range_is_of_the_rows_of_the_fit(call, folder):
+    pd.read_csv(folder / "patients.csv", dtype=str).head(700).to_csv(
+        folder / "part.csv", index=False
+    )
+    code, out, _ = call("report", "model.skops", "part.csv", "-o", "part.html", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["certainty"]["hidden_positives"] is None
+    assert "hidden positives" not in found["text"]["sure"]
+    model = load_file(folder / "model.skops").model
+    table = pd.read_csv(folder / "part.csv", dtype={"patient_id": str})
+    posterior = model.predict_posterior(table, table["diagnosed"])
+    assert found["estimates"]["class_prior"] == pytest.approx(posterior.mean())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--stop", "slope"), "--stop slope needs --method sar-em"),
+        (("--C", "2", "--classifier", "boosting"), "--C is the penalty of --classifier logistic"),
+        (("--method", "tm"), "'tm' is not one of 'cross-fit', 'sar-em'"),
+    ],
+)
+def test_settings_that_do_not_belong_together(call, options, message):
+    fit = ("fit", "patients.csv", "--label", "diagnosed", "-o", "never.skops")
+    code, _, err = call(*fit, *options)
+    assert code == 2
+    assert message in err
+
+
+def test_fit_by_boosting(call, folder):
+    patients(400)[0].drop(columns=["patient_id", "region"]).to_csv(
+        folder / "small.csv", index=False
+    )
+    code, out, _ = call(
+        *("fit", "small.csv", "--label", "diagnosed", "--propensity", "plan"),
+        *("--method", "sar-em", "--classifier", "boosting", "--max-iter", "2", "-o", "b.skops"),
+    )
+    assert code == 0
+    assert "had not settled after 2 rounds" in out
+    model = load_file(folder / "b.skops").model
+    assert type(model[-1].classifier_).__name__ == "HistGradientBoostingClassifier"
+
+
+def test_warnings_of_the_fit_are_told_and_reported(call, folder):
+    table = patients(300)[0]
+    labelled = np.flatnonzero(table["diagnosed"])
+    table.loc[labelled[12:], "diagnosed"] = 0
+    table.to_csv(folder / "few.csv", index=False)
+    code, out, err = call(
+        *("fit", "few.csv", "--label", "diagnosed", "--id", "patient_id"),
+        *("-o", "few.skops", "--json"),
+    )
+    assert code == 0
+    assert err.startswith("Warning: Only 12 labelled rows")
+    assert any("Only 12 labelled rows" in text for text in json.loads(out)["warnings"])
+
+
+def test_without_pandas_polars_does_the_same(call, folder, monkeypatch):
+    monkeypatch.setattr("sarlearn.tables.files.table_backend", lambda: "polars")
+    fit = ("fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id")
+    code, out, _ = call(
+        *fit, *("--propensity", "age", "--propensity", "plan", "--json", "-o", "polars.skops")
+    )
+    assert code == 0
+    expected = json.loads((folder / "fit.json").read_text())
+    found = json.loads(out)
+    assert found["estimates"] == pytest.approx(expected["estimates"])
+    assert found["candidates"]["rows"][0]["id"] == expected["candidates"]["rows"][0]["id"]
+    code, _, _ = call("predict", "polars.skops", "patients.arrow", "-o", "polars.arrow")
+    assert code == 0
+    assert pl.read_ipc(folder / "polars.arrow").columns[-1] == "posterior"
+    assert call("report", "polars.skops", "patients.arrow", "-o", "polars.html")[0] == 0
+    simulate = ("simulate", "classes.csv.gz", "--class", "ill", "--propensity", "bmi")
+    assert call(*simulate, "-o", "polars.parquet")[0] == 0
+    assert pl.read_parquet(folder / "polars.parquet")["labelled"].sum() > 0
+    prior = ("prior", "patients.arrow", "--label", "diagnosed", "--id", "patient_id")
+    assert call(*prior, "--method", "EN")[0] == 0
+
+
+def test_demo_writes_its_report(call, folder):
+    code, out, _ = call("demo")
+    assert code == 0
+    assert "SCAR" in out
+    assert out.rstrip().endswith("Wrote sarlearn-demo-report.html.")
+    html = (folder / "sarlearn-demo-report.html").read_text()
+    assert "handwritten digits" in html
+    assert "ink" in html
+
+
+def test_a_hundred_thousand_rows_within_a_minute(tmp_path):
+    table, y = adult_like(100_000)
+    table.to_csv(
+        tmp_path / "table.csv.gz", index=False, compression={"method": "gzip", "compresslevel": 1}
+    )
+    attributes = [name for name in ("age", "sex", "plan") if name in table]
+    used = []
+    started = time.perf_counter()
+    for arguments in (
+        ["fit", "table.csv.gz", "--label", "labelled", "--id", "patient_id", "-o", "m.skops"]
+        + [word for name in attributes for word in ("--propensity", name)],
+        ["predict", "m.skops", "table.csv.gz", "-o", "scored.parquet"],
+    ):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        result = process(*arguments, cwd=tmp_path)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert result.returncode == 0, result.stderr
+        used.append(after.ru_utime - before.ru_utime)
+    # Other work on the machine must not decide: its own seconds count, or those of the clock.
+    assert min(sum(used), time.perf_counter() - started) < 60
+    scored = pd.read_parquet(tmp_path / "scored.parquet")
+    assert scored["patient_id"].tolist() == table["patient_id"].tolist()
+    hidden = table["labelled"].to_numpy() == 0
+    top = scored["posterior"].to_numpy()[hidden].argsort()[-1000:]
+    assert y[hidden][top].mean() > 3 * y[hidden].mean()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_hostile_tables(call, folder):
+    table = hostile(n=300, n_columns=40)
+    table.to_csv(folder / "hostile.csv", index=False)
+    code, out, _ = call(
+        *("fit", "hostile.csv", "--label", "<u>label</u>", "--id", "<id>", "--force"),
+        *("--propensity", table.columns[0], "--propensity", "emoji 🦄🔥"),
+        *("-o", "hostile.skops", "--report", "hostile.html"),
+    )
+    assert code == 0
+    assert "emoji 🦄🔥 = 🔥: Against the average row" in out
+    code, _, _ = call(
+        "predict", "hostile.skops", "hostile.csv", "-o", "hostile_scored.csv", "--force"
+    )
+    assert code == 0
+    scored = pd.read_csv(folder / "hostile_scored.csv")
+    assert scored["<id>"].tolist() == table["<id>"].tolist()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_person_who_watches_sees_progress(call, folder, monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    call(*("fit", "patients.csv", "--label", "diagnosed", "--drop", "patient_id"), "-o", "p.skops")
+    assert "Fitting 1,500 rows" in screen.getvalue()
+    assert "12 of 12" in screen.getvalue()  # SAR-EM, two rounds of five folds, the last fit
+    assert "Comparing with simpler assumptions" in screen.getvalue()
+    fit = ("fit", "patients.csv", "--label", "diagnosed", "--drop", "patient_id", "--force")
+    call(*fit, "--method", "sar-em", "-o", "p.skops")
+    rounds = load_file(folder / "p.skops").model[-1].n_iter_
+    assert f"round {rounds}" in screen.getvalue()
+
+
+def test_public_names_come_when_asked_for():
+    assert {"SAREMClassifier", "make_table_classifier", "report", "save", "load"} <= set(
+        dir(sarlearn)
+    )
+    assert all(callable(getattr(sarlearn, name)) for name in sarlearn.__all__)
+    with pytest.raises(AttributeError, match="'sarlearn' has no attribute 'nothing'"):
+        _ = sarlearn.nothing

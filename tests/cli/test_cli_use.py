@@ -1,0 +1,174 @@
+"""The command line: what is done with a model, and what needs none (simulate, prior)."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_tools import process
+from conftest import make_pu
+from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn.saving import load_file, save
+
+
+def test_predict_keeps_ids_and_order(folder):
+    result = process("predict", "model.skops", "new.parquet", "-o", "scored.csv", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("Scored 1,500 rows; about ")
+    scored = pd.read_csv(folder / "scored.csv", dtype={"patient_id": str})
+    assert list(scored.columns) == ["patient_id", "probability", "propensity"]
+    new = pd.read_parquet(folder / "new.parquet")
+    assert scored["patient_id"].tolist() == new["patient_id"].tolist()
+    model = load_file(folder / "model.skops").model
+    np.testing.assert_array_equal(scored["probability"], model.predict_proba(new)[:, 1])
+    np.testing.assert_array_equal(scored["propensity"], model.predict_propensity(new))
+
+
+@pytest.mark.parametrize("output", ["all.parquet", "all.arrow", "all.csv.gz"])
+def test_predict_with_labels_gives_posteriors(call, folder, output):
+    code, out, _ = call(
+        *("predict", "model.skops", "patients.csv", "-o", output, "--keep-all", "--json")
+    )
+    assert code == 0
+    from sarlearn.tables.files import read_table
+
+    scored = read_table(folder / output, text_columns=["patient_id"])
+    assert list(scored.columns)[-3:] == ["probability", "propensity", "posterior"]
+    assert scored.columns[0] == "patient_id"
+    assert (scored["posterior"][scored["diagnosed"] == 1] == 1).all()
+    told = json.loads(out)
+    assert told["rows"] == 1500
+    assert told["expected_positives"] == pytest.approx(scored["posterior"].sum())
+    assert told["unknown_values"] == {}
+
+
+def test_predict_tells_of_unknown_values(call, folder):
+    table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str}).head(40)
+    table["region"] = [f"planet {i}" for i in range(40)]
+    table.to_csv(folder / "space.csv", index=False)
+    code, out, _ = call("predict", "model.skops", "space.csv", "-o", "space_scored.csv")
+    assert code == 0
+    assert (
+        "column 'region' holds values not seen in the fit (planet 0, planet 1, planet 10, ...)"
+        in out
+    )
+
+
+def test_report_on_a_saved_model(call, folder):
+    code, out, _ = call("report", "model.skops", "patients.csv", "-o", "again.html", "--top", "3")
+    assert code == 0
+    assert out.rstrip().endswith("Wrote again.html.")
+    html = (folder / "again.html").read_text()
+    assert html.count('class="bar"') == 3
+    code, out, _ = call(
+        *("report", "model.skops", "patients.csv", "-o", "again.html", "--force", "--json")
+    )
+    assert (
+        json.loads(out)["estimates"] == json.loads((folder / "fit.json").read_text())["estimates"]
+    )
+
+
+def test_models_made_in_python(call, folder):
+    data = make_pu(400, 3)
+    frame = pd.DataFrame(data.X, columns=["a", "b", "c"]).assign(s=data.s, other="x")
+    frame.to_csv(folder / "abc.csv", index=False)
+    save(SAREMClassifier(["a"]).fit(frame[["a", "b", "c"]], data.s), folder / "python.skops")
+    code, _, _ = call("predict", "python.skops", "abc.csv", "-o", "abc_scored.csv", "--label", "s")
+    assert code == 0
+    assert list(pd.read_csv(folder / "abc_scored.csv")) == [
+        "probability",
+        "propensity",
+        "posterior",
+    ]
+    code, _, err = call("report", "python.skops", "abc.csv", "-o", "abc.html")
+    assert (code, "name it with --label" in err) == (2, True)
+    assert call("report", "python.skops", "abc.csv", "-o", "abc.html", "--label", "s")[0] == 0
+    frame.drop(columns="b").rename(columns={"c": "cc"}).to_csv(folder / "ac.csv", index=False)
+    code, _, err = call("predict", "python.skops", "ac.csv", "-o", "x.csv")
+    assert (code, err) == (2, "Error: The table has no column 'b', which the model uses.\n")
+    known = KnownPropensityClassifier().fit(frame[["a", "b"]], data.s, propensity=data.e)
+    save(known, folder / "known.skops")
+    assert call("predict", "known.skops", "abc.csv", "-o", "known.csv")[0] == 0
+    assert list(pd.read_csv(folder / "known.csv")) == ["probability"]
+    code, _, err = call("report", "known.skops", "abc.csv", "-o", "known.html", "--label", "s")
+    assert (code, "which has no propensity model" in err) == (2, True)
+    save(SAREMClassifier([0]).fit(data.X, data.s), folder / "nameless.skops")
+    code, _, err = call("predict", "nameless.skops", "abc.csv", "-o", "y.csv")
+    assert (code, "fitted without column names" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "frequency"),
+    [
+        (["--label-frequency", "0.3"], (0.24, 0.36)),
+        (["--propensity", "age", "--low", "0.4", "--high", "0.6"], (0.42, 0.58)),
+        (["--propensity", "age", "--propensity", "plan"], (0.3, 0.6)),
+        (["--propensity", "smoker", "--mechanism", "product"], (0.4, 0.75)),
+        (["--propensity", "bmi", "--propensity", "region", "--mechanism", "geometric"], (0.3, 0.7)),
+    ],
+)
+def test_simulate(call, folder, options, frequency):
+    code, out, err = call(
+        *("simulate", "classes.csv.gz", "--class", "ill", *options, "-o", "pu.parquet"),
+        *("--propensity-column", "e", "--keep-class", "--force", "--json"),
+    )
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert frequency[0] < told["label_frequency"] < frequency[1]
+    table = pd.read_parquet(folder / "pu.parquet")
+    assert told["labelled"] == table["labelled"].sum()
+    assert (table["ill"][table["labelled"] == 1] == "yes").all()
+    positive = table["ill"] == "yes"
+    assert table["e"][positive].between(*told["propensity"]).all()
+    # Labelled rows are drawn with the propensity that is written beside them.
+    gap = table["labelled"][positive].mean() - table["e"][positive].mean()
+    assert abs(gap) < 4 * np.sqrt(0.25 / positive.sum())
+
+
+def test_simulate_directions_classes_and_text(call, folder):
+    call(
+        *("simulate", "classes.csv.gz", "--class", "plan", "--positive", "full"),
+        *("--propensity", "age", "--falling", "age", "-o", "fall.csv", "--propensity-column", "e"),
+    )
+    table = pd.read_csv(folder / "fall.csv")
+    assert "plan" not in table
+    assert np.corrcoef(table["age"], table["e"])[0, 1] < -0.99
+    assert table["e"].min() == pytest.approx(0.2)
+    code, out, _ = call("simulate", "classes.csv.gz", "--class", "ill", "-o", "s.csv")
+    assert re.match(r"Labelled \d+ of \d+ positives \(\d+\.\d%\) in 1,500 rows", out)
+    again = call("simulate", "classes.csv.gz", "--class", "ill", "-o", "s2.csv")
+    assert again[0] == code == 0
+    assert (folder / "s.csv").read_bytes() == (folder / "s2.csv").read_bytes()
+
+
+def test_prior_compares_methods(call):
+    code, out, _ = call(
+        *("prior", "patients.csv", "--label", "diagnosed", "--id", "patient_id"),
+        *("--propensity", "age", "--propensity", "plan", "--method", "sar-em", "--method", "BBE"),
+    )
+    assert code == 0
+    assert re.search(r"SAR-EM +\d+\.\d% +\d+\.\d% +\d+\.\d%", out)
+    assert "BBE" in out
+    assert "SAR-EM lets labelling depend on age, plan; other methods assume" in out
+    code, out, _ = call(
+        *("prior", "patients.csv", "--label", "diagnosed", "--id", "patient_id"),
+        *("--propensity", "plan", "--method", "cross-fit", "--method", "SAR-EM"),
+    )
+    assert code == 0
+    assert "cross-fit and SAR-EM let labelling depend on plan" in out
+    estimates = [float(x) for x in re.findall(r"^(?:cross-fit|SAR-EM) +(\d+\.\d)%", out, re.M)]
+    assert len(estimates) == 2
+    assert estimates[0] != estimates[1]
+    code, out, _ = call(
+        *("prior", "patients.csv", "--label", "diagnosed", "--drop", "patient_id"),
+        *("--method", "EN", "--json"),
+    )
+    (row,) = json.loads(out)["estimates"]
+    assert row["method"] == "EN"
+    assert 0 < row["class_prior"] <= 1
+    code, out, _ = call(
+        *("prior", "patients.csv", "--label", "diagnosed", "--drop", "patient_id", "--method", "EN")
+    )
+    assert "All of these assume" in out

@@ -1,0 +1,268 @@
+"""The EM loop against an independent one with exact M-steps, and what must hold of it."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+import reference
+from conftest import make_pu
+from sarlearn import (
+    KnownPropensityClassifier,
+    SAREMClassifier,
+    _blocks,
+    _em,
+    _logistic,
+    _propensity,
+)
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.fixed_point import run_to_fixed_point
+from sarlearn._engine.propensity import (
+    ColumnPropensity,
+    GroupedPropensity,
+    choose_propensity,
+    group_rows,
+)
+
+
+def probabilities(model, X):
+    return model.predict_proba(X)[:, 1], model.predict_propensity(X)
+
+
+CASES = [
+    pytest.param({"seed": 0}, id="continuous"),
+    pytest.param({"seed": 1, "discrete": True}, id="discrete"),
+    pytest.param({"seed": 2, "n": 3000, "discrete": True}, id="more rows"),
+    pytest.param({"seed": 3, "n_propensity": 0}, id="scar"),
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
+def test_slope_follows_the_path_of_exact_m_steps(case, kind):
+    data = make_pu(**case)
+    weight = data.rng.integers(1, 4, len(data.s)) if kind == "weighted" else None
+    X = sparse.csr_array(data.X) if kind == "sparse" else data.X
+    model = SAREMClassifier(data.columns).fit(X, data.s, sample_weight=weight)
+    f, e, n_iter = reference.sar_em(data.X, data.s, data.columns, weight=weight)
+    assert model.converged_
+    assert abs(model.n_iter_ - n_iter) <= 1
+    f_hat, e_hat = probabilities(model, X)
+    np.testing.assert_allclose(f_hat, f, atol=1e-3)
+    np.testing.assert_allclose(e_hat, e, atol=1e-3)
+
+
+@pytest.mark.parametrize("case", CASES[:2] + CASES[3:])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
+def test_fixed_point_is_that_of_exact_m_steps(case, kind):
+    data = make_pu(**case)
+    weight = data.rng.integers(1, 4, len(data.s)) if kind == "weighted" else None
+    X = sparse.csr_array(data.X) if kind == "sparse" else data.X
+    model = SAREMClassifier(data.columns, stop="fixed_point", tol=1e-11)
+    model.fit(X, data.s, sample_weight=weight)
+    f, e, n_iter = reference.sar_em(
+        data.X, data.s, data.columns, weight=weight, stop="fixed_point", tol=1e-11
+    )
+    assert model.converged_
+    assert model.n_iter_ < n_iter / 3
+    f_hat, e_hat = probabilities(model, X)
+    np.testing.assert_allclose(f_hat, f, atol=1e-6)
+    np.testing.assert_allclose(e_hat, e, atol=1e-6)
+
+
+def test_known_propensity_follows_exact_m_steps():
+    data = make_pu(seed=4)
+    f, _, n_iter = reference.sar_em(data.X, data.s, [], decay=1, propensity=data.e)
+    model = KnownPropensityClassifier().fit(data.X, data.s, propensity=data.e)
+    assert abs(model.n_iter_ - n_iter) <= 1
+    np.testing.assert_allclose(model.predict_proba(data.X)[:, 1], f, atol=1e-3)
+    f, _, _ = reference.sar_em(
+        data.X, data.s, [], decay=1, propensity=data.e, stop="fixed_point", tol=1e-11
+    )
+    model = KnownPropensityClassifier(stop="fixed_point", tol=1e-11)
+    model.fit(data.X, data.s, propensity=data.e)
+    np.testing.assert_allclose(model.predict_proba(data.X)[:, 1], f, atol=1e-6)
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_undecayed_fixed_point_maximises_the_observed_likelihood(discrete):
+    """A general optimiser started there finds nothing better, and the gradient is zero."""
+    data = make_pu(2000, 4, seed=5, discrete=discrete, scale=3)
+    model = SAREMClassifier(data.columns, decay=1, stop="fixed_point", tol=1e-11)
+    model.fit(data.X, data.s)
+    X, Xe, s = data.X, data.X[:, data.columns], data.s
+
+    def objective(theta):
+        eta, zeta = X @ theta[:4] + theta[4], Xe @ theta[5:-1] + theta[-1]
+        labelled = np.logaddexp(0, -eta) + np.logaddexp(0, -zeta)
+        unlabelled = -np.log1p(-expit(eta) * expit(zeta))
+        ridge = theta[:4] @ theta[:4] + theta[5:-1] @ theta[5:-1]
+        return np.where(s, labelled, unlabelled).sum() + ridge / 2
+
+    found = np.concatenate(
+        [model.coef_[0], model.intercept_, model.propensity_coef_[0], model.propensity_intercept_]
+    )
+    better = minimize(objective, found, method="BFGS", options={"gtol": 1e-6})
+    assert objective(found) - better.fun < 1e-6
+    np.testing.assert_allclose(better.x, found, atol=1e-3)
+    likelihood = model.history_["log_likelihood"][-1]
+    chance = expit(X @ found[:4] + found[4]) * expit(Xe @ found[5:-1] + found[-1])
+    assert likelihood == pytest.approx(np.log(np.where(s, chance, 1 - chance)).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("stop", ["slope", "fixed_point"])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("discrete", [False, True])
+def test_without_decay_the_observed_likelihood_never_falls(stop, seed, discrete):
+    data = make_pu(500, 5, seed=seed, discrete=discrete)
+    model = SAREMClassifier(data.columns, decay=1, stop=stop, tol=1e-7, max_iter=2000)
+    model.fit(data.X, data.s)
+    likelihood = model.history_["penalized_log_likelihood"]
+    assert len(likelihood) > 5
+    assert np.diff(likelihood).min() >= -1e-10 * abs(likelihood[-1])
+
+
+@pytest.mark.parametrize("stop", ["slope", "fixed_point"])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_any_cut_of_the_rows_gives_the_same_result(monkeypatch, stop, make):
+    data = make_pu(500, 5)
+    models = []
+    for rows in (500, 37, 8):
+        monkeypatch.setattr(_blocks.RowBlocks.__init__, "__kwdefaults__", {"block_rows": rows})
+        model = SAREMClassifier(data.columns, stop=stop).fit(make(data.X), data.s)
+        models.append(model)
+    for model in models[1:]:
+        assert model.n_iter_ == models[0].n_iter_
+        np.testing.assert_allclose(model.coef_, models[0].coef_, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(model.propensity_coef_, models[0].propensity_coef_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("stop", ["slope", "fixed_point"])
+@pytest.mark.parametrize("discrete", [False, True])
+def test_weights_are_repetitions_and_order_does_not_matter(stop, discrete):
+    data = make_pu(400, 5, discrete=discrete)
+    counts = data.rng.integers(0, 4, 400)
+    once = SAREMClassifier(data.columns, stop=stop)
+    once.fit(data.X, data.s, sample_weight=counts)
+    rows = data.rng.permutation(np.repeat(np.arange(400), counts))
+    again = SAREMClassifier(data.columns, stop=stop).fit(data.X[rows], data.s[rows])
+    np.testing.assert_allclose(once.coef_, again.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(once.propensity_coef_, again.propensity_coef_, rtol=1e-6)
+    assert once.class_prior_ == pytest.approx(again.class_prior_, rel=1e-8)
+    assert once.label_frequency_ == pytest.approx(again.label_frequency_, rel=1e-8)
+
+
+def test_propensity_one_is_logistic_regression():
+    data = make_pu(500, 5)
+    expected = LogisticRegression(solver="newton-cholesky", tol=1e-12).fit(data.X, data.s)
+    for method in ("em", "weighting"):
+        model = KnownPropensityClassifier(method).fit(data.X, data.s, propensity=1.0)
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
+        np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-6)
+
+
+def test_an_attribute_that_never_varies_is_scar():
+    data = make_pu(500, 5, n_propensity=0)
+    X = np.column_stack([data.X, np.ones(500)])
+    sar = SAREMClassifier([5], stop="fixed_point").fit(X, data.s)
+    scar = SAREMClassifier(stop="fixed_point").fit(X, data.s)
+    np.testing.assert_allclose(sar.predict_proba(X), scar.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(sar.predict_propensity(X), scar.predict_propensity(X), atol=1e-6)
+
+
+def test_groups_and_columns_are_two_ways_to_one_answer(monkeypatch):
+    data = make_pu(800, 5, discrete=True)
+    grouped = SAREMClassifier(data.columns, stop="fixed_point").fit(data.X, data.s)
+    monkeypatch.setattr(_propensity, "MAX_VALUES", 1)
+    columns = SAREMClassifier(data.columns, stop="fixed_point").fit(data.X, data.s)
+    np.testing.assert_allclose(grouped.coef_, columns.coef_, atol=1e-6)
+    np.testing.assert_allclose(grouped.propensity_coef_, columns.propensity_coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("stop", ["slope", "fixed_point"])
+def test_wide_data_reach_the_same_point_by_conjugate_gradients(monkeypatch, stop):
+    data = make_pu(500, 8)
+    direct = SAREMClassifier(data.columns, stop=stop).fit(data.X, data.s)
+    monkeypatch.setattr(_em, "DENSE_COLUMNS", 3)
+    monkeypatch.setattr(_logistic, "DENSE_COLUMNS", 3)
+    wide = SAREMClassifier(data.columns, stop=stop).fit(sparse.csr_array(data.X), data.s)
+    atol = 1e-3 if stop == "slope" else 1e-6
+    np.testing.assert_allclose(wide.predict_proba(data.X), direct.predict_proba(data.X), atol=atol)
+    assert abs(wide.n_iter_ - direct.n_iter_) <= (1 if stop == "slope" else 10)
+
+
+def test_float32_stays_float32_and_agrees():
+    data = make_pu(1000, 6)
+    single = data.X.astype(np.float32)
+    model = SAREMClassifier(data.columns, stop="fixed_point").fit(single, data.s)
+    double = SAREMClassifier(data.columns, stop="fixed_point").fit(single.astype(float), data.s)
+    np.testing.assert_allclose(model.coef_, double.coef_, rtol=1e-8)
+    assert model.converged_
+
+
+def test_grouping():
+    X = np.array([[0.0, 5.0], [1.0, 5.0], [0.0, 5.0], [1.0, 7.0]])
+    values, codes = group_rows(X)
+    np.testing.assert_array_equal(values[codes], X)
+    assert len(values) == 3
+    assert group_rows(np.random.default_rng(0).random((500, 1))) is None
+    # Values that the sample did not show are still found.
+    rare = np.zeros((100_000, 1))
+    rare[77_777] = 3.0
+    values, codes = group_rows(rare)
+    np.testing.assert_array_equal(values[codes], rare)
+    # Many discrete columns: more configurations than groups are worth.
+    many = np.random.default_rng(0).integers(0, 60, (500, 4)).astype(float)
+    assert group_rows(many) is None
+    fourfold = np.random.default_rng(0).integers(0, 2, (500, 30)).astype(float)
+    assert group_rows(fourfold) is None
+
+
+def test_the_kind_of_propensity_is_chosen_by_the_data():
+    data = make_pu(500, 5, discrete=True)
+    s = data.s
+    assert isinstance(choose_propensity(data.X, [0, 1], s, None, 1.0), GroupedPropensity)
+    assert isinstance(choose_propensity(data.X, [0, 2], s, None, 1.0), ColumnPropensity)
+    X = sparse.csr_array(data.X)
+    assert isinstance(choose_propensity(X, [0, 1], s, None, 1.0), GroupedPropensity)
+
+
+def test_many_sparse_propensity_columns_stay_sparse(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((3000, 40), density=0.2, rng=rng, format="csr")
+    f, e = expit(X @ np.repeat([0.0, 6.0, -6.0], [20, 10, 10])), 0.3 + 0.4 * (X @ np.ones(40) > 4)
+    s = (rng.random(3000) < f) & (rng.random(3000) < e)
+    columns = np.arange(20)
+    dense = SAREMClassifier(columns, stop="fixed_point").fit(X, s)
+    monkeypatch.setattr(_propensity, "DENSE_ELEMENTS", 10)
+    kind = choose_propensity(X, columns, s, None, 1.0)
+    assert sparse.issparse(kind.X)
+    kept = SAREMClassifier(columns, stop="fixed_point").fit(X, s)
+    np.testing.assert_allclose(kept.propensity_coef_, dense.propensity_coef_, atol=1e-5)
+
+
+def test_the_slope_rule_on_a_sample_ends_with_all_rows(monkeypatch):
+    from sarlearn._engine import stopping as _stopping
+
+    data = make_pu(1500, 4)
+    whole = SAREMClassifier(data.columns).fit(data.X, data.s)
+    monkeypatch.setattr(_stopping, "SAMPLE_ROWS", 100)
+    sampled = SAREMClassifier(data.columns).fit(data.X, data.s)
+    assert abs(whole.n_iter_ - sampled.n_iter_) <= 1
+    assert sampled.history_["slope"][-1] < 1e-4
+    if whole.n_iter_ == sampled.n_iter_:
+        last = whole.history_["slope"][-1], sampled.history_["slope"][-1]
+        assert last[0] == pytest.approx(last[1], rel=1e-6)
+
+
+def test_passes_are_few():
+    """One pass an iteration, more only where an M-step needed mending."""
+    data = make_pu(3000, 6)
+    propensity = choose_propensity(data.X, data.columns, data.s, None, 1.0)
+    em = _em.LogisticEM(RowBlocks(data.X), data.s, None, propensity, decay=0.9, C=1.0)
+    em.start()
+    result = run_to_fixed_point(em, 1e-8, 500)
+    assert result.converged
+    assert em.passes <= 60

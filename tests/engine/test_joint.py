@@ -1,0 +1,144 @@
+"""The joint maximum likelihood: derivatives, agreement with EM, invariance, hard starts."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit
+
+from sarlearn import SAREMClassifier
+from sarlearn._engine import joint as joint_module
+from sarlearn._engine.joint import JointLogistic, climb_nested, nest
+
+
+def make(n=1500, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = rng.random(n) < expit(2 * X[:, 0] + X[:, 1])
+    return X, y & (rng.random(n) < expit(X[:, 2]))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make()
+
+
+def model_of(X, columns=(2, 3), C=100.0, **kwargs):
+    return JointLogistic(X, np.array(columns, dtype=int), C=C, propensity_C=C, **kwargs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", [0.3, 3.0])
+def test_derivatives_agree_with_differences(data, weighted, scale):
+    X, s = data
+    rng = np.random.default_rng(1)
+    weight = rng.uniform(0, 2, len(s)) if weighted else None
+    model = model_of(X)
+    point = rng.normal(0, scale, 8)
+    gradient = model._sums(point, s, weight, ()).gradient
+    information = model.information(point, s, weight, penalised=False)
+    for i, step in enumerate(1e-5 * np.eye(8)):
+        up, down = (model._sums(point + sign * step, s, weight, ()) for sign in (1, -1))
+        difference = (up.log_likelihood - down.log_likelihood) / 2e-5
+        assert gradient[i] == pytest.approx(difference, rel=1e-5, abs=1e-4)
+        curve = (down.gradient - up.gradient) / 2e-5
+        np.testing.assert_allclose(information[i], curve, rtol=1e-4, atol=1e-3)
+
+
+def test_the_maximum_is_that_of_undecayed_em(data):
+    X, s = data
+    em = SAREMClassifier([2, 3], decay=1, C=100, propensity_C=100, stop="fixed_point").fit(X, s)
+    model = model_of(X)
+    fit = model.fit(s)
+    assert fit.converged
+    assert fit.value == pytest.approx(em.history_["penalized_log_likelihood"][-1], abs=1e-4)
+    np.testing.assert_allclose(fit.parameters[:4], em.coef_[0], atol=1e-3)
+    np.testing.assert_allclose(fit.parameters[5:7], em.propensity_coef_[0], atol=1e-3)
+    assert model.class_prior(fit.parameters) == pytest.approx(em.class_prior_, abs=1e-4)
+
+
+def test_many_columns_reach_the_same_maximum_as_few(data, monkeypatch):
+    X, s = data
+    few = model_of(X).fit(s)
+    monkeypatch.setattr(joint_module, "NEWTON_COLUMNS", 0)
+    many = model_of(X).fit(s)
+    assert many.value == pytest.approx(few.value, abs=1e-3)
+    assert many.value <= few.value + 1e-6
+
+
+def test_sparse_rows_and_repeated_rows_change_nothing(data):
+    X, s = data
+    dense = model_of(X).fit(s)
+    thin = model_of(sparse.csr_array(X)).fit(s)
+    assert thin.value == pytest.approx(dense.value, abs=1e-6)
+    counts = np.random.default_rng(0).integers(0, 3, len(s))
+    rows = np.repeat(np.arange(len(s)), counts)
+    weighted = model_of(X).climb(dense.parameters, s, counts.astype(float))
+    repeated = model_of(X[rows]).climb(dense.parameters, s[rows])
+    # The intercept's penalty of 1e-10 a row is all that differs.
+    np.testing.assert_allclose(weighted.parameters, repeated.parameters, atol=1e-5)
+
+
+def test_extra_columns_belong_to_the_class_alone(data):
+    X, s = data
+    plain = model_of(X).fit(s)
+    score = (X[:, [0]] > 0).astype(float)
+    more = model_of(X, extra=score)
+    assert more.n_theta == 6
+    start = np.insert(plain.parameters, 4, 0.0)
+    assert more.value(start, s) == pytest.approx(plain.value, abs=1e-9)
+    assert more.climb(start, s).value >= plain.value
+    thin = model_of(sparse.csr_array(X), extra=score)
+    assert thin.value(start, s) == pytest.approx(plain.value, abs=1e-9)
+
+
+@pytest.mark.parametrize("few_columns", [True, False])
+def test_nested_climbs_leave_full_label_frequency_where_plain_ones_may_stay(
+    few_columns, monkeypatch
+):
+    """Near e = 1 the likelihood has maxima of its own: slopes in the propensity are proportional
+    to 1 - e. A climb from there always ends in a maximum, often in a lesser one."""
+    if not few_columns:
+        monkeypatch.setattr(joint_module, "NEWTON_COLUMNS", 0)
+    stayed = []
+    for seed in range(8):
+        X, s = make(seed=seed)
+        model = model_of(X)
+        best = model.fit(s)
+        full = model.start(model.naive(s), 1 - 1e-9, s)
+        full[-1] = 30.0
+        plain = model.climb(full, s)
+        assert plain.converged
+        gradient = model._sums(plain.parameters, s, None, ()).gradient
+        assert np.abs(gradient - model.ridge * plain.parameters).max() < 0.01
+        assert plain.value < best.value + 1e-6
+        stayed.append(plain.value < best.value - 5)
+        if stayed[-1]:
+            f, e = model.probabilities(plain.parameters)
+            assert np.average(e, weights=f) > 0.9
+        assert climb_nested(model, full, s).value == pytest.approx(best.value, abs=1e-3)
+    assert 1 <= sum(stayed) < 8
+
+
+def test_a_start_has_the_label_frequency_asked_for(data):
+    X, s = data
+    model = model_of(X)
+    start = model.start(model.naive(s), 0.5, s)
+    f, e = model.probabilities(start)
+    assert f.mean() == pytest.approx(s.mean() / 0.5, abs=1e-3)
+    np.testing.assert_allclose(e, 0.5)
+
+
+def test_nesting_keeps_the_model():
+    parameters = np.array([1.0, 2.0, 3.0, 0.7, 0.8, -1.0])  # three of f, columns 4 and 7, intercept
+    np.testing.assert_array_equal(
+        nest(parameters, 3, [4, 7], [7, 9, 4]), [1, 2, 3, 0.8, 0, 0.7, -1]
+    )
+    np.testing.assert_array_equal(nest(parameters, 3, [4, 7], []), [1, 2, 3, -1])
+
+
+def test_a_limit_of_iterations_is_reported(data):
+    X, s = data
+    model = model_of(X)
+    fit = model.climb(model.start(model.naive(s), 0.3, s), s, max_iter=1)
+    assert not fit.converged
+    assert fit.n_iter == 1

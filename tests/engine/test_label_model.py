@@ -1,0 +1,119 @@
+"""Cross-fitting: the label model and its profile."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import expit
+
+from sarlearn._engine.label_model import PROFILE_DROP, LabelModel
+
+
+def scores_and_labels(n=1500, seed=0, n_attributes=2):
+    rng = np.random.default_rng(seed)
+    g = 3 * rng.standard_normal(n)
+    Z = rng.random((n, n_attributes))
+    y = rng.random(n) < expit(1.5 * g - 1)
+    e = expit(Z @ np.resize([2.0, -1.0], n_attributes) - 0.3)
+    return g, Z, y & (rng.random(n) < e), y
+
+
+@pytest.mark.parametrize("where", ["random", "extreme"])
+def test_label_model_derivatives(where):
+    g, Z, s, _ = scores_and_labels()
+    weight = np.random.default_rng(1).random(len(s))
+    model = LabelModel(g, Z, s, weight)
+    theta = np.array([1.0, -0.5, 0.3, -0.7, 0.2]) * (1 if where == "random" else 6)
+    gradient, information = model._derivatives(theta)
+    slope = approx_fprime(theta, model._value, 1e-6)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-3)
+    assert np.linalg.eigvalsh(information).min() > 0
+
+
+def test_label_model_information_is_the_mean_curvature():
+    """Over labels drawn from the model the Hessian of the loss averages to it."""
+    g, Z, _, _ = scores_and_labels(400)
+    theta = np.array([2.0, -0.5, 0.4, -0.3, 0.2])
+    rng = np.random.default_rng(0)
+    model = LabelModel(g, Z, np.zeros(len(g), bool))
+    f, _, e, _, _ = model._parts(theta)
+    total = np.zeros((5, 5))
+    for _ in range(400):
+        model._labelled = rng.random(len(g)) < f * e
+        gradient = model._derivatives(theta)[0]
+        total += np.outer(gradient - model._ridge * theta, gradient - model._ridge * theta)
+    information = model._derivatives(theta)[1] - np.diag(model._ridge)
+    np.testing.assert_allclose(total / 400, information, atol=0.15 * information.max())
+
+
+def plain_loss(theta, g, Z, s):
+    f, e = expit(theta[0] * g + theta[1]), expit(Z @ theta[2:-1] + theta[-1])
+    return -np.log(np.where(s, f * e, 1 - f * e)).sum()
+
+
+def test_label_model_finds_what_a_generic_optimiser_finds():
+    g, Z, s, y = scores_and_labels(4000)
+    fit = LabelModel(g, Z, s).fit()
+    start = [1.0, 0.0, 0.0, 0.0, 0.0]
+    other = minimize(plain_loss, start, (g, Z, s), method="BFGS", options={"gtol": 1e-6})
+    found = [fit.slope, fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
+    np.testing.assert_allclose(found, other.x, atol=0.02)  # its ridge is 0.01
+    assert fit.log_likelihood == pytest.approx(-other.fun, abs=0.02)
+    assert fit.class_prior == pytest.approx(expit(fit.slope * g + fit.intercept).mean())
+    assert fit.class_prior == pytest.approx(y.mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("n_attributes", [0, 2])
+def test_profile_ends_where_the_constrained_likelihood_has_dropped(n_attributes):
+    g, Z, s, _ = scores_and_labels(1000, n_attributes=n_attributes)
+    model = LabelModel(g, Z, s)
+    fit = model.fit()
+    profile = model.profile(fit)
+    assert profile.low < fit.class_prior < profile.high
+    assert profile.width == profile.high - profile.low
+    for end in (profile.low, profile.high):
+        held = {"type": "eq", "fun": lambda t, end=end: expit(t[0] * g + t[1]).mean() - end}
+        start = [fit.slope, fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
+        best = minimize(
+            plain_loss, start, (g, Z, s), method="SLSQP", constraints=held, options={"ftol": 1e-10}
+        )
+        assert best.fun + fit.log_likelihood == pytest.approx(PROFILE_DROP, rel=0.12)
+    assert (np.diff(profile.class_prior) > 0).all()
+    assert profile.log_likelihood.max() == fit.log_likelihood
+
+
+def test_range_reaches_the_label_share_where_all_positives_may_be_labelled():
+    rng = np.random.default_rng(0)
+    g = rng.standard_normal(300)
+    s = rng.random(300) < expit(g)
+    model = LabelModel(g, np.empty((300, 0)), s)
+    profile = model.profile(model.fit())
+    assert profile.low == pytest.approx(s.mean())
+    assert s.mean() < profile.high < 1
+
+
+def test_slope_stops_at_zero_for_scores_that_point_the_wrong_way():
+    g, _, s, _ = scores_and_labels(500)
+    fit = LabelModel(-g, np.empty((500, 0)), s).fit()
+    assert fit.slope == 0
+    assert s.mean() < fit.class_prior < 1
+
+
+def test_label_model_weights_are_repetitions():
+    g, Z, s, _ = scores_and_labels(300)
+    times = np.random.default_rng(0).integers(1, 4, 300)
+    weighted = LabelModel(g, Z, s, times.astype(float))
+    repeated = LabelModel(*(np.repeat(part, times, axis=0) for part in (g, Z, s)))
+    one, two = weighted.fit(), repeated.fit()
+    assert one.class_prior == pytest.approx(two.class_prior, rel=1e-6)
+    np.testing.assert_allclose(one.propensity_coef, two.propensity_coef, rtol=1e-4)
+    ends = [(m.profile(f).low, m.profile(f).high) for m, f in [(weighted, one), (repeated, two)]]
+    np.testing.assert_allclose(*ends, rtol=1e-4)
+
+
+def test_large_label_model_starts_on_a_part_and_ends_on_all_rows():
+    g, Z, s, y = scores_and_labels(50_000)
+    model = LabelModel(g, Z, s)
+    assert len(model._part()._g) == 25_000
+    fit = model.fit()
+    assert np.abs(model._derivatives(fit.theta)[0]).max() < 0.1
+    assert fit.class_prior == pytest.approx(y.mean(), abs=0.01)

@@ -1,0 +1,183 @@
+"""Bootstrap intervals: both ways of refitting, BCa, standard errors, words, bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sarlearn import CrossFitSARClassifier, SAREMClassifier
+from sarlearn._view.parts import take_apart
+from sarlearn.inspection import _bootstrap as module
+from sarlearn.inspection import bootstrap
+from sarlearn.inspection._bootstrap import _Clone
+
+MAXIMUM = {"decay": 1, "C": 100, "propensity_C": 100, "stop": "fixed_point"}
+
+
+def make(seed=0, n=1500):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = rng.random(n) < expit(3 * X[:, 0] + X[:, 1])
+    return X, y, y & (rng.random(n) < expit(X[:, 2]))
+
+
+@pytest.fixture(scope="module")
+def result():
+    X, _, s = make()
+    model = SAREMClassifier([2], **MAXIMUM).fit(X, s)
+    return bootstrap(model, X, s, n_resamples=120, rows=X[:4], random_state=0)
+
+
+def test_intervals_hold_the_estimates_and_here_the_truth(result):
+    _X, y, _ = make()
+    for name, truth in (("class_prior", y.mean()), ("propensity_coef", np.array([1.0, 0.0]))):
+        for method in ("bca", "percentile"):
+            low, high = result.interval(name, level=0.99, method=method)
+            assert np.all(low < result.estimates[name])
+            assert np.all(result.estimates[name] < high)
+            assert np.all((low < truth) & (truth < high))
+    low, high = result.interval("probability")
+    assert low.shape == (4,)
+    assert np.all((low >= 0) & (high <= 1))
+    narrow = result.interval("class_prior", level=0.5)
+    wide = result.interval("class_prior", level=0.95)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_standard_errors_of_the_information_agree_with_the_bootstrap(result):
+    for name, errors in result.standard_errors.items():
+        drawn = result.resamples[name].std(axis=0)
+        np.testing.assert_allclose(errors, drawn, rtol=0.35, err_msg=name)
+
+
+def test_odds_ratios_and_curves_follow_from_the_coefficients(result):
+    np.testing.assert_allclose(
+        result.resamples["propensity_odds_ratio"], np.exp(result.resamples["propensity_coef"])
+    )
+    values = np.array([value for _, value in result.curve_points])
+    assert {name for name, _ in result.curve_points} == {"x2"}
+    slope, intercept = result.estimates["propensity_coef"]
+    np.testing.assert_allclose(
+        result.estimates["propensity_curve"], expit(slope * values + intercept)
+    )
+    # What is monotone in a coefficient has the percentiles of that coefficient.
+    for low, high in zip(
+        result.interval("propensity_odds_ratio", method="percentile"),
+        np.exp(result.interval("propensity_coef", method="percentile")),
+        strict=True,
+    ):
+        np.testing.assert_allclose(low, high, rtol=0.02)
+
+
+def test_bca_is_the_percentile_interval_without_bias_and_skewness(result):
+    import copy
+
+    plain = copy.deepcopy(result)
+    drawn = np.sort(plain.resamples["class_prior"])
+    plain.estimates["class_prior"] = np.median(drawn)
+    plain._acceleration["class_prior"] = np.array(0.0)
+    np.testing.assert_allclose(
+        plain.interval("class_prior"), plain.interval("class_prior", method="percentile"), atol=1e-9
+    )
+    # scipy's formula, with the same bias and acceleration.
+    plain._acceleration["class_prior"] = np.array(0.05)
+    plain.estimates["class_prior"] = drawn[50] + 1e-12
+    z0 = stats.norm.ppf(np.mean(drawn < plain.estimates["class_prior"]))
+    z = z0 + stats.norm.ppf([0.025, 0.975])
+    levels = stats.norm.cdf(z0 + z / (1 - 0.05 * z))
+    np.testing.assert_allclose(plain.interval("class_prior"), np.quantile(drawn, levels))
+
+
+def test_refits_from_the_solution_and_refits_by_fit_agree(monkeypatch):
+    X, _, s = make(n=500)
+    model = SAREMClassifier([2], **MAXIMUM).fit(X, s)
+    from_solution = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    monkeypatch.setattr(module, "_is_maximum_likelihood", lambda final: False)
+    by_fit = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    assert by_fit.standard_errors is None
+    for name in ("class_prior", "propensity_coef"):
+        np.testing.assert_allclose(
+            from_solution.resamples[name], by_fit.resamples[name], atol=2e-3, err_msg=name
+        )
+
+
+def test_rows_drawn_twice_count_as_two_rows(monkeypatch):
+    X, _, s = make(n=500)
+    model = SAREMClassifier([2]).fit(X, s)
+    by_weight = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    monkeypatch.setattr(module, "_is_logistic", lambda final: False)
+    repeated = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    np.testing.assert_allclose(
+        by_weight.resamples["coef"], repeated.resamples["coef"], rtol=1e-6, atol=1e-8
+    )
+
+
+def test_decayed_models_tables_and_pipelines():
+    X, _, s = make(n=400)
+    frame = pd.DataFrame(X, columns=["a", "b", "site"])
+    model = make_pipeline(StandardScaler().set_output(transform="pandas"), SAREMClassifier("site"))
+    model.fit(frame, s)
+    found = bootstrap(model, frame, s, n_resamples=20, rows=frame[:2], n_jobs=2, random_state=0)
+    assert found.standard_errors is None
+    assert found.propensity_names == ["site"]
+    assert found.n_resamples == 20
+    assert "decay = 0.9 shifts the estimates" in str(found)
+    again = bootstrap(model, frame, s, n_resamples=20, random_state=0)
+    np.testing.assert_allclose(again.resamples["class_prior"], found.resamples["class_prior"])
+
+
+def test_scar_has_no_curve_and_other_classifiers_no_coefficients():
+    X, _, s = make(n=300)
+    model = SAREMClassifier(classifier=LogisticRegression(), max_iter=30, tol=0.05).fit(X, s)
+    found = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    assert "coef" not in found.estimates
+    assert found.estimates["propensity_curve"].shape == (0,)
+    assert "multiplies" not in str(found)
+    with pytest.raises(ValueError, match="There is no estimate 'coef'; there are class_prior"):
+        found.interval("coef")
+
+
+def test_words_and_plot(result):
+    text = str(result)
+    assert text.startswith("Share of positives: ")
+    assert "One more of x2 multiplies a positive's odds of a label by" in text
+    assert "120 resamples." in text
+    result.n_not_converged = 3
+    assert "3 not converged" in str(result)
+    result.n_not_converged = 0
+    ax = result.plot()
+    assert len(ax.get_yticks()) == 2 + len(result.curve_points)
+
+
+def test_bad_input_is_named(result):
+    X, _, s = make(n=300)
+    model = SAREMClassifier([2], **MAXIMUM).fit(X, s)
+    with pytest.raises(ValueError, match="n_resamples must be a whole number of at least 20"):
+        bootstrap(model, X, s, n_resamples=3)
+    with pytest.raises(ValueError, match="s has 10 rows"):
+        bootstrap(model, X, s[:10])
+    with pytest.raises(TypeError, match="predict_propensity"):
+        bootstrap(LogisticRegression().fit(X, s), X, s)
+    with pytest.raises(ValueError, match="level must lie between 0 and 1; got 95"):
+        result.interval("class_prior", level=95)
+    with pytest.raises(ValueError, match="'bca' or 'percentile'; got 'normal'"):
+        result.interval("class_prior", method="normal")
+
+
+def test_a_cross_fit_keeps_copies_of_a_row_in_one_fold():
+    X, _, s = make(n=600)
+    model = CrossFitSARClassifier([2], random_state=0).fit(X, s)
+    parts = take_apart(model, X)
+    counts = np.random.default_rng(0).multinomial(600, np.full(600, 1 / 600))
+    refit, converged = _Clone(parts, s)(counts)
+    assert converged
+    expected = CrossFitSARClassifier([2], random_state=0).fit(X, s, sample_weight=counts)
+    assert refit.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-12)
+    found = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    low, high = found.interval("class_prior")
+    assert low < model.class_prior_ < high
+    assert "shifts the estimates" not in str(found)  # the decay is only that of the first step

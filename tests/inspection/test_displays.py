@@ -1,0 +1,258 @@
+"""The displays: their numbers against the model's own, and what is drawn."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from conftest import make_pu
+from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn._view.parts import take_apart
+from sarlearn.inspection import (
+    ConvergenceDisplay,
+    LabelCalibrationDisplay,
+    PosteriorDisplay,
+    PropensityDisplay,
+    _style,
+)
+from sarlearn.tables import make_table_classifier
+from table_data import patients
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return patients(1200)[0]
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    pipeline = make_table_classifier(["age", "plan"], drop=["patient_id", "diagnosed"])
+    return pipeline.fit(table, table["diagnosed"])
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    data = make_pu(800, 5)
+    return data, SAREMClassifier([0, 1]).fit(data.X, data.s)
+
+
+def test_a_curve_is_the_mean_propensity_with_one_column_set(arrays):
+    data, model = arrays
+    display = PropensityDisplay.from_estimator(model, data.X, feature="x1", n_points=7)
+    assert display.share is None
+    first, last = np.quantile(data.X[:, 1], [0.01, 0.99])
+    np.testing.assert_allclose(display.values, np.linspace(first, last, 7))
+    for value, mean, low in zip(display.values, display.propensity, display.low, strict=True):
+        changed = data.X.copy()
+        changed[:, 1] = value
+        e = model.predict_propensity(changed)
+        assert mean == pytest.approx(e.mean())
+        assert low == pytest.approx(np.quantile(e, 0.1))
+    assert display.ax_.get_xlabel() == "x1"
+    assert display.ax_.get_ylim() == (0, 1)
+    assert display.figure_ is display.ax_.figure
+
+
+def test_bars_of_a_column_of_words(table, model):
+    display = PropensityDisplay.from_estimator(model, table, feature="plan", max_rows=5000)
+    assert display.values == ["none", "basic", "full"]
+    assert display.share == pytest.approx([(table["plan"] == v).mean() for v in display.values])
+    for value, mean in zip(display.values, display.propensity, strict=True):
+        e = model.predict_propensity(table.assign(plan=value))
+        assert mean == pytest.approx(e.mean())
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == display.values
+    assert display.ax_.get_title() == "plan"
+
+
+def test_a_number_of_the_table_is_drawn_in_its_own_units(table, model):
+    _, ax = plt.subplots()
+    display = PropensityDisplay.from_estimator(model, table, ax=ax, max_rows=5000)
+    assert display.ax_ is ax
+    assert display.feature == "age"
+    assert 15 < display.values[0] < display.values[-1] < 90
+    e = model.predict_propensity(table.assign(age=display.values[3]))
+    assert display.propensity[3] == pytest.approx(e.mean())
+
+
+def test_tables_of_the_user_may_hold_anything(table):
+    strange = table.rename(columns={"plan": "$plan_1^$ <b>" + "x" * 100})
+    name = strange.columns[2]
+    model = make_table_classifier([name], drop=["patient_id", "diagnosed"])
+    model.fit(strange, strange["diagnosed"])
+    display = PropensityDisplay.from_estimator(model, strange)
+    assert len(display.ax_.get_title()) == 40
+    assert not display.ax_.title.get_parse_math()
+    display.figure_.canvas.draw()
+
+
+def test_a_feature_that_does_not_exist(table, model, arrays):
+    with pytest.raises(ValueError, match=r"no column 'agee'\. Nearest names: age"):
+        PropensityDisplay.from_estimator(model, table, feature="agee")
+    data, plain = arrays
+    with pytest.raises(ValueError, match="feature 7 is out of range; there are 5 columns"):
+        PropensityDisplay.from_estimator(plain, data.X, feature=7)
+    assert PropensityDisplay.from_estimator(plain, data.X, feature=1).feature == "x1"
+    scar = SAREMClassifier().fit(data.X, data.s)
+    with pytest.raises(ValueError, match="has no propensity attributes"):
+        PropensityDisplay.from_estimator(scar, data.X)
+
+
+def test_matrices_of_every_kind_give_the_same(arrays):
+    data, model = arrays
+    expected = PropensityDisplay.from_estimator(model, data.X).propensity
+    for X in (sparse.csr_array(data.X), data.X.tolist()):
+        found = PropensityDisplay.from_estimator(model, X).propensity
+        np.testing.assert_allclose(found, expected)
+    frame = pd.DataFrame(data.X, columns=list("abcde"))
+    named = SAREMClassifier(["a", "b"]).fit(frame, data.s)
+    display = PropensityDisplay.from_estimator(named, frame)
+    np.testing.assert_allclose(display.propensity, expected)
+    assert display.feature == "a"
+    piped = make_pipeline(StandardScaler(), SAREMClassifier([0, 1])).fit(data.X, data.s)
+    assert len(PropensityDisplay.from_estimator(piped, data.X).values) == 40
+    with pytest.raises(ValueError, match="feature_names has 2 names for 5 columns"):
+        take_apart(model, data.X, ["a", "b"])
+
+
+def test_models_without_a_propensity_are_refused(arrays):
+    data, _ = arrays
+    known = KnownPropensityClassifier().fit(data.X, data.s, propensity=data.e)
+    with pytest.raises(TypeError, match="KnownPropensityClassifier has no propensity model"):
+        PropensityDisplay.from_estimator(known, data.X)
+    other = LogisticRegression().fit(data.X, data.s)
+    with pytest.raises(TypeError, match="LogisticRegression keeps no history"):
+        ConvergenceDisplay.from_estimator(other)
+
+
+def test_convergence_shows_the_history(arrays, model):
+    _, plain = arrays
+    display = ConvergenceDisplay.from_estimator(plain)
+    assert len(display.axes_) == 3
+    drawn = display.axes_[1].lines[0].get_ydata()
+    np.testing.assert_allclose(drawn, plain.history_["class_prior"])
+    assert len(drawn) == plain.n_iter_
+    assert display.axes_[2].get_yscale() == "log"
+    assert display.tol == 1e-4
+    assert ConvergenceDisplay.from_estimator(model).axes_[2].get_xlabel() == "iteration"
+
+
+def test_convergence_without_slopes_or_threshold():
+    nothing = [float("nan")] * 2
+    display = ConvergenceDisplay([-2.0, -1.0], [0.1, 0.2], nothing).plot()
+    assert display.axes_[2].get_yscale() == "linear"
+    assert len(display.axes_[2].lines) == 1
+
+
+def test_fixed_point_fits_have_no_threshold():
+    data = make_pu(400, 4)
+    model = SAREMClassifier([0], stop="fixed_point").fit(data.X, data.s)
+    assert ConvergenceDisplay.from_estimator(model).tol is None
+
+
+def test_calibration_counts_and_intervals(arrays):
+    data, model = arrays
+    display = LabelCalibrationDisplay.from_estimator(model, data.X, data.s, name="SAR")
+    assert sum(display.count) == len(data.s)
+    assert max(display.count) - min(display.count) <= 2
+    weights = np.array(display.count) / len(data.s)
+    assert weights @ display.observed == pytest.approx(data.s.mean())
+    predicted = model.predict_proba(data.X)[:, 1] * model.predict_propensity(data.X)
+    assert weights @ display.predicted == pytest.approx(predicted.mean())
+    assert np.less_equal(display.low, display.observed).all()
+    assert np.less_equal(display.observed, display.high).all()
+    assert display.ax_.get_legend().get_texts()[0].get_text() == "SAR"
+
+
+def test_wilson_intervals_against_their_definition():
+    s = np.r_[np.ones(3), np.zeros(17)]
+    display = LabelCalibrationDisplay.from_predictions(s, np.full(20, 0.1), n_bins=5)
+    assert display.count == [20]
+    # The ends solve |p - 0.15| = z sqrt(p (1 - p) / n).
+    for end in (display.low[0], display.high[0]):
+        assert abs(end - 0.15) == pytest.approx(1.959964 * np.sqrt(end * (1 - end) / 20))
+
+
+def test_calibration_of_a_true_model_covers():
+    """With the true probabilities, about 95 % of the intervals hold the prediction."""
+    rng = np.random.default_rng(5)
+    p = expit(rng.normal(size=200_000))
+    display = LabelCalibrationDisplay.from_predictions(rng.random(len(p)) < p, p, n_bins=200)
+    inside = np.greater(display.predicted, display.low) & np.less(display.predicted, display.high)
+    assert 0.89 < inside.mean() <= 1
+
+
+def test_calibration_refuses_bad_input():
+    with pytest.raises(ValueError, match="s has 2 rows, predicted has 3"):
+        LabelCalibrationDisplay.from_predictions([0, 1], [0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="n_bins must be at least 1; got 0"):
+        LabelCalibrationDisplay.from_predictions([0, 1], [0.1, 0.2], n_bins=0)
+
+
+def test_posterior_by_stratum(table, model):
+    s = table["diagnosed"].to_numpy()
+    display = PosteriorDisplay.from_estimator(model, table, s, feature="plan")
+    assert display.strata == ["none", "basic", "full"]
+    posterior = model.predict_posterior(table, s)
+    for name, share, expected, count in zip(
+        display.strata, display.share, display.expected, display.count, strict=True
+    ):
+        rows = posterior[(table["plan"] == name) & (s == 0)]
+        assert count == len(rows)
+        assert expected == pytest.approx(rows.mean())
+        assert share[0] == 1
+        assert share[50] == pytest.approx((rows >= 0.5).mean())
+    assert [line.get_linestyle() for line in display.ax_.lines] == ["-", "--", "-."]
+
+
+def test_strata_of_numbers_and_of_many_words(table, model):
+    s = table["diagnosed"].to_numpy()
+    by_age = PosteriorDisplay.from_estimator(model, table, s)
+    assert by_age.feature == "age"
+    assert by_age.strata[0].startswith("below ")
+    assert by_age.strata[-1].endswith(" and more")
+    by_bmi = PosteriorDisplay.from_estimator(model, table, s, feature="bmi")
+    assert by_bmi.strata[-1] == "(missing)"
+    assert sum(by_bmi.count) == (s == 0).sum()
+    few = PosteriorDisplay.from_estimator(model, table, s, feature="region", max_strata=3)
+    assert len(few.strata) == 3
+    assert few.strata[-1] == "(all others)"
+
+
+def test_posterior_without_strata(arrays):
+    data, _ = arrays
+    scar = SAREMClassifier().fit(data.X, data.s)
+    display = PosteriorDisplay.from_estimator(scar, data.X, data.s)
+    assert display.strata == ["all rows"]
+    assert display.feature is None
+
+
+def test_discrete_numbers_are_bars():
+    data = make_pu(800, 4, discrete=True)
+    model = SAREMClassifier([0, 1]).fit(data.X, data.s)
+    display = PropensityDisplay.from_estimator(model, data.X)
+    assert display.values == [0.0, 1.0]
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["0", "1"]
+
+
+def test_labels_on_long_bars_stay_inside():
+    display = PropensityDisplay("f", ["a", "b"], [0.99, 0.2], [0, 0], [1, 1], share=[0.5, 0.5])
+    inside, outside = display.plot().ax_.texts
+    assert inside.get_horizontalalignment() == "right"
+    assert outside.get_horizontalalignment() == "left"
+
+
+def test_the_extra_is_named_where_matplotlib_is_missing(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"sarlearn\[plot\]"):
+        _style.new_axes(None)

@@ -1,0 +1,124 @@
+"""The SCAR test: level and power on a few data sets, words, plots, bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.special import expit
+from scipy.stats import spearmanr
+
+from sarlearn._view.flexible import flexible_score
+from sarlearn.inspection import scar_test
+
+
+def make(seed, *, slope=0.0, n=600):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = rng.random(n) < expit(3 * X[:, 0] + X[:, 1])
+    return X, y & (rng.random(n) < expit(slope * X[:, 2]))
+
+
+def test_scar_is_rarely_rejected_and_a_strong_bias_nearly_always():
+    p_null = [scar_test(*make(i), [2], n_draws=19, random_state=i).p_value for i in range(30)]
+    p_bias = [
+        scar_test(*make(i, slope=2), [2], n_draws=19, random_state=i).p_value for i in range(10)
+    ]
+    # At 5 % six or more of 30 has probability 0.003; the p-values of SCAR are spread out.
+    assert np.sum(np.array(p_null) <= 0.05) <= 5
+    assert 0.3 < np.mean(p_null) < 0.75
+    assert np.sum(np.array(p_bias) <= 0.05) >= 9
+
+
+def test_the_result_is_reproducible_whatever_the_processes_and_the_format():
+    X, s = make(0, slope=1)
+    first = scar_test(X, s, [2], n_draws=19, random_state=5)
+    again = scar_test(sparse.csr_array(X), s, [2], n_draws=19, n_jobs=2, random_state=5)
+    frame = pd.DataFrame(X, columns=["a", "b", "site"])
+    named = scar_test(frame, s, "site", n_draws=19, random_state=5)
+    np.testing.assert_allclose(again.null_statistics, first.null_statistics, atol=1e-3)
+    np.testing.assert_allclose(named.null_statistics, first.null_statistics)
+    assert first.p_value == again.p_value == named.p_value
+    assert named.features == ["site"]
+    assert first.statistic > 0
+    assert np.all(first.null_statistics >= 0)
+    assert first.n_rows == 600
+    assert first.n_labelled == s.sum()
+
+
+def test_the_scale_of_the_columns_does_not_matter():
+    X, s = make(1, slope=1)
+    one = scar_test(X, s, [2], n_draws=19, random_state=0)
+    other = scar_test(X * [10, 5, 0.02], s, [2], n_draws=19, random_state=0)
+    assert other.statistic == pytest.approx(one.statistic, abs=1e-6)
+    np.testing.assert_allclose(other.null_statistics, one.null_statistics, atol=1e-4)
+    np.testing.assert_allclose(other.propensity_coef * 0.02, one.propensity_coef, rtol=1e-4)
+    constant = scar_test(np.column_stack([X, np.ones(len(s))]), s, [2], n_draws=19, random_state=0)
+    assert constant.statistic == pytest.approx(one.statistic, abs=1e-3)
+
+
+def test_the_words_say_the_verdict_and_what_the_test_cannot_see():
+    X, s = make(2, slope=2)
+    text = str(scar_test(X, s, [2], n_draws=99, random_state=0))
+    assert "speak clearly against the assumption (SCAR)" in text
+    assert "regardless of x2 (p = at most 0.01," in text
+    assert "moves the estimated share of positives from" in text
+    assert "follows" in text
+    assert "it can hardly see" in text
+    X, s = make(4)
+    result = scar_test(X, s, [1, 2], n_draws=19, random_state=0)
+    result.p_value = 0.4
+    assert "do not contradict the assumption (SCAR)" in str(result)
+    assert "x1 and x2" in str(result)
+    result.p_value = 0.04
+    assert str(result).startswith("The labels speak against")
+
+
+def test_a_flexible_class_model_takes_the_blame_for_a_wrong_form():
+    # A class that needs two things at once looks like a propensity to a linear class model.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    f = expit(4 * X[:, 0]) * expit(4 * X[:, 2])
+    s = (rng.random(2000) < f) & (rng.random(2000) < 0.6)
+    score = flexible_score(X, s, np.random.default_rng(0))
+    assert score.shape == (2000, 1)
+    assert spearmanr(score[:, 0], f).statistic > 0.9
+    straight = scar_test(X, s, [2], n_draws=19, random_state=0)
+    flexible = scar_test(X, s, [2], n_draws=19, flexible=True, random_state=0)
+    assert flexible.flexible
+    assert straight.p_value == 0.05
+    assert flexible.statistic < straight.statistic / 2
+    with pytest.raises(ValueError, match="two rows of each label"):
+        flexible_score(X[:3], np.array([True, False, False]), rng)
+
+
+def test_plot_shows_the_null_and_the_observed():
+    X, s = make(0)
+    ax = scar_test(X, s, [2], n_draws=19, random_state=0).plot()
+    assert ax.get_xlabel() == "likelihood ratio"
+    assert sum(patch.get_height() for patch in ax.patches) == 19
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_draws": 5}, "n_draws must be a whole number of at least 19; got 5"),
+        ({"n_draws": 99.5}, "n_draws"),
+        ({"C": 0}, "C must be a number above 0; got 0"),
+        ({"propensity_features": []}, "propensity_features is empty"),
+        ({"propensity_features": [7]}, "index 7 is out of range"),
+        ({"s": np.zeros(600)}, "no row is labelled"),
+        ({"s": np.ones(20)}, "every row is labelled"),
+        ({"X": np.full((600, 3), np.nan)}, "NaN"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    X, s = make(0)
+    given = {"X": X, "s": s, "propensity_features": [2]} | change
+    with pytest.raises(ValueError, match=message):
+        scar_test(**given)
+
+
+def test_a_random_state_may_be_a_generator_of_either_kind():
+    X, s = make(0)
+    for state in (np.random.default_rng(1), np.random.RandomState(1)):
+        assert 0 < scar_test(X, s, [2], n_draws=19, random_state=state).p_value <= 1

@@ -1,0 +1,280 @@
+"""Comparing class-prior estimators, drawing what they saw, and learning with their answer."""
+
+import builtins
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from sarlearn import KnownPropensityClassifier
+from sarlearn.classifiers.scar import SCARClassifier
+from sarlearn.priors import (
+    DEDPUL,
+    AlphaMax,
+    BestBinEstimator,
+    CrossFitPrior,
+    ElkanNoto,
+    KernelMean,
+    PriorCurveDisplay,
+    TIcE,
+    compare_priors,
+    out_of_fold_scores,
+)
+from sarlearn.priors._compare import default_estimators
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Two Gaussians, labels that are a random sample of the positives."""
+    rng = np.random.default_rng(0)
+    y = rng.random(500) < 0.45
+    X = rng.standard_normal((500, 3)) + np.where(y, 1.5, -1.5)[:, None]
+    return X, y & (rng.random(500) < 0.5), y
+
+
+@pytest.fixture(scope="module")
+def comparison(data):
+    X, s, _ = data
+    return compare_priors(X, s, random_state=0, max_disagreement=0.3)
+
+
+def test_every_method_is_in_the_table(comparison, data):
+    _, s, y = data
+    assert [row.method for row in comparison.rows] == list(default_estimators())
+    for row in comparison.rows:
+        assert row.class_prior == pytest.approx(y.mean(), abs=0.12)
+        assert row.class_prior == pytest.approx(
+            s.mean() + (1 - s.mean()) * row.unlabeled_prior, abs=1e-9
+        )
+        assert row.seconds > 0
+    text = str(comparison)
+    assert all(row.method in text for row in comparison.rows)
+    assert "The estimates agree within 0.3" in text
+    assert comparison.spread == pytest.approx(np.ptp([r.class_prior for r in comparison.rows]))
+
+
+def test_the_cross_fit_is_among_them_at_its_own_price(comparison, data):
+    X, s, _ = data
+    row = comparison.rows[0]
+    assert row.method == "cross-fit"
+    alone = CrossFitPrior(random_state=0).fit(X, s)
+    assert row.class_prior == alone.class_prior_
+    assert comparison.estimators["cross-fit"].identification_width_ == alone.identification_width_
+    sar_em = next(row for row in comparison.rows if row.method == "SAR-EM")
+    assert row.seconds > sar_em.seconds
+
+
+def test_labels_that_pin_nothing_down_are_noted():
+    rng = np.random.default_rng(0)
+    X, s = rng.standard_normal((300, 3)), rng.random(300) < 0.25
+    found = compare_priors(X, s, ["cross-fit"], random_state=0)
+    assert any("do not pin the class prior down" in note for note in found.rows[0].notes)
+
+
+def test_table_as_a_data_frame(comparison):
+    frame = comparison.to_frame()
+    assert frame.index.name == "method"
+    assert frame.loc["BBE", "class_prior"] == comparison.rows[1].class_prior
+
+
+def test_score_methods_share_one_set_of_scores(data):
+    X, s, _ = data
+    calls = []
+
+    class Counting(RandomForestClassifier):
+        def fit(self, X, y):
+            calls.append(len(y))
+            return super().fit(X, y)
+
+    scorer = Counting(n_estimators=20, max_depth=3, random_state=0)
+    chosen = {"a": BestBinEstimator(), "b": ElkanNoto("e2"), "c": AlphaMax()}
+    found = compare_priors(X, s, chosen, scorer=scorer, cv=3, random_state=0, max_disagreement=1)
+    assert len(calls) == 3
+    assert found.scoring_seconds > 0
+    scores = out_of_fold_scores(X, s, scorer=scorer, cv=3, random_state=0)
+    assert found.rows[0].class_prior == BestBinEstimator().fit_scores(scores, s).class_prior_
+    calls.clear()
+    compare_priors(X, s, {"own": BestBinEstimator(scorer=scorer, cv=4)}, max_disagreement=1)
+    assert len(calls) == 4
+
+
+def test_disagreement_is_said(data):
+    X, s, _ = data
+    chosen = {"low": ElkanNoto("e3"), "high": ElkanNoto("e1")}
+    with pytest.warns(UserWarning, match=r"disagree by more than 0.1: .*\(low\) to .*\(high\)"):
+        found = compare_priors(X, s, chosen, random_state=0)
+    assert found.disagree
+    assert "PriorCurveDisplay" in found.verdict
+
+
+def test_warnings_and_failures_are_in_the_notes():
+    rng = np.random.default_rng(0)
+    X, s = rng.standard_normal((60, 2)), np.arange(60) < 4
+    chosen = {"KM1": KernelMean(), "TIcE": TIcE(cv=5)}
+    with pytest.warns(UserWarning, match="Only 4 labelled rows") as caught:
+        found = compare_priors(X, s, chosen)
+    assert len(caught) == 1
+    kernel, tice = found.rows
+    assert any("look like samples of one distribution" in note for note in kernel.notes)
+    assert np.isnan(tice.class_prior)
+    assert tice.notes == [
+        "failed: cv=5 folds need at least 5 labelled rows; there are 4. Use fewer folds, or label "
+        "more rows."
+    ]
+    assert "..." in str(found)
+    with (
+        pytest.raises(ValueError, match=r"No method gave an estimate\. failed: cv=5"),
+        pytest.warns(UserWarning, match="Only 4"),
+    ):
+        compare_priors(X, s, {"TIcE": TIcE(cv=5)})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (["BBE", "XYZ"], "holds 'XYZ'; accepted are the names cross-fit, BBE, KM1"),
+        ([BestBinEstimator()], "accepted are the names"),
+        ({"a": "BBE"}, r"estimators\['a'\] is 'BBE', not an estimator"),
+        ([], "estimators is empty"),
+    ],
+)
+def test_unknown_methods_are_refused(data, chosen, message):
+    with pytest.raises(ValueError, match=message):
+        compare_priors(data[0], data[1], chosen)
+
+
+def test_bad_rows_are_refused_before_any_method_runs(data):
+    X, s, _ = data
+    with pytest.raises(ValueError, match="NaN"):
+        compare_priors(np.where(X > 1, np.nan, X), s)
+    with pytest.raises(ValueError, match="constant"):
+        compare_priors(np.ones_like(X), s)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        compare_priors(X[:-1], s)
+
+
+def test_one_name_and_case_control_data(data):
+    X, s, y = data
+    found = compare_priors(X, s, "BBE", single_sample=False, random_state=0)
+    assert found.rows[0].class_prior == found.rows[0].unlabeled_prior
+    assert found.rows[0].class_prior == pytest.approx(y[~s].mean(), abs=0.1)
+
+
+def test_progress_only_when_asked(data, capsys, monkeypatch):
+    X, s, _ = data
+    compare_priors(X, s, ["BBE"], random_state=0)
+    assert capsys.readouterr() == ("", "")
+    compare_priors(X, s, ["BBE", "DEDPUL"], random_state=0, verbose=True)
+    assert capsys.readouterr().out == ""
+    hide(monkeypatch, "rich")
+    compare_priors(X, s, ["BBE", "DEDPUL"], random_state=0, verbose=True)
+    assert capsys.readouterr().err == "[1/2] BBE\n[2/2] DEDPUL\n"
+
+
+def hide(monkeypatch, package):
+    """Make a package look as if it were not installed."""
+    true_import = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name.split(".")[0] == package:
+            raise ImportError(name)
+        return true_import(name, *args, **kwargs)
+
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", refuse)
+
+
+def test_missing_packages_are_named_with_their_extra(comparison, monkeypatch):
+    hide(monkeypatch, "pandas")
+    with pytest.raises(ImportError, match=r"sarlearn\[tables\]"):
+        comparison.to_frame()
+    hide(monkeypatch, "matplotlib")
+    with pytest.raises(ImportError, match=r"sarlearn\[plot\]"):
+        comparison.plot()
+
+
+@pytest.fixture
+def axes():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("method", list(default_estimators()))
+def test_curves_are_drawn_with_the_point_chosen(comparison, method, axes):
+    estimator = comparison.estimators[method]
+    display = PriorCurveDisplay.from_estimator(estimator, ax=axes)
+    assert display.ax_ is axes
+    assert display.figure_ is axes.figure
+    assert f"{estimator.class_prior_:.3f}" in axes.get_title()
+    curve = estimator.curve_
+    assert axes.get_xlabel() == curve.x_label
+    drawn = np.concatenate([line.get_xydata() for line in axes.lines])
+    low, high = curve.window or (-np.inf, np.inf)
+    assert len(axes.lines[0].get_xdata()) == np.sum((curve.x >= low) & (curve.x <= high)) > 1
+    if curve.marker is not None:
+        assert np.any(np.all(np.isclose(drawn, curve.marker), axis=1))
+
+
+def test_only_fitted_class_prior_estimators_have_a_curve(data):
+    with pytest.raises(TypeError, match="class-prior estimator"):
+        PriorCurveDisplay.from_estimator(RandomForestClassifier())
+    with pytest.raises(ValueError, match="not fitted"):
+        PriorCurveDisplay.from_estimator(BestBinEstimator())
+
+
+def test_comparison_is_drawn_one_dot_a_method(comparison, axes):
+    assert comparison.plot(ax=axes) is axes
+    dots = np.concatenate([line.get_xdata() for line in axes.lines])
+    assert sorted(dots) == pytest.approx(sorted(row.class_prior for row in comparison.rows))
+    assert [t.get_text() for t in axes.get_yticklabels()] == [r.method for r in comparison.rows]
+
+
+@pytest.mark.parametrize("method", ["em", "weighting"])
+def test_scar_classifier_is_the_known_propensity_learner_at_the_estimated_frequency(data, method):
+    X, s, y = data
+    model = SCARClassifier(DEDPUL(random_state=0), method=method, C=10).fit(X, s)
+    frequency = DEDPUL(random_state=0).fit(X, s).label_frequency_
+    assert model.label_frequency_ == frequency
+    known = KnownPropensityClassifier(method, C=10).fit(X, s, propensity=frequency)
+    np.testing.assert_allclose(model.coef_, known.coef_)
+    np.testing.assert_allclose(model.predict_propensity(X), frequency)
+    assert np.all(model.predict_posterior(X, s)[s] == 1)
+    assert np.mean(model.predict(X) == y) > 0.95
+
+
+def test_scar_classifier_takes_other_classifiers_and_column_names(data):
+    pd = pytest.importorskip("pandas")
+    X, s, y = data
+    forest = RandomForestClassifier(30, min_samples_leaf=20, random_state=0)
+    model = SCARClassifier(classifier=forest, random_state=0, max_iter=15, tol=0.01)
+    model.fit(pd.DataFrame(X, columns=list("abc")), s)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.prior_estimator_.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert not hasattr(model, "coef_")
+    assert np.mean(model.predict(pd.DataFrame(X, columns=list("abc"))) == y) > 0.9
+
+
+def test_scar_classifier_says_few_labels_once(data):
+    X, s, _ = data
+    few = s & (np.cumsum(s) <= 20)
+    with pytest.warns(UserWarning, match="Only 20 labelled rows") as caught:
+        SCARClassifier(random_state=0).fit(X, few)
+    assert sum("Only 20" in str(w.message) for w in caught) == 1
+
+
+def test_the_example_answers_its_question(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    script = Path(__file__).parents[2] / "examples" / "how_many_positives.py"
+    figure = tmp_path / "answer.png"
+    runpy.run_path(str(script))["main"](["--figure", str(figure)])
+    text = capsys.readouterr().out
+    assert "about" in text
+    assert all(name in text for name in default_estimators())
+    assert [path.name for path in tmp_path.iterdir()] == ["answer.png"]
+    assert figure.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,350 @@
+"""The report: its numbers against the model's, its words, and that user text stays text."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from conftest import make_pu
+from sarlearn import SAREMClassifier
+from sarlearn._view.parts import take_apart
+from sarlearn.reporting import Report, comparison, render, report, summarize, words
+from sarlearn.reporting.effects import importance
+from sarlearn.reporting.figures import _inline
+from sarlearn.reporting.render import _in_columns, _ratio
+from sarlearn.reporting.summarize import plain_values
+from sarlearn.tables import make_table_classifier
+from table_data import hostile, patients
+
+LEFT_OUT = ["patient_id", "diagnosed"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return patients(1500)[0]
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return make_table_classifier(["age", "plan"], drop=LEFT_OUT).fit(table, table["diagnosed"])
+
+
+@pytest.fixture(scope="module")
+def page(table, model):
+    return report(
+        model,
+        table.assign(constant=1),
+        table["diagnosed"],
+        ids=table["patient_id"],
+        id_name="patient_id",
+        source="patients.csv",
+        label="diagnosed",
+    )
+
+
+class Reader(HTMLParser):
+    """Collects tags and text as a browser would see them."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text, self.attributes = [], [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, key, value) for key, value in attrs]
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_numbers_add_up(table, model, page):
+    found = page.to_dict()
+    s = table["diagnosed"].to_numpy()
+    posterior = model.predict_posterior(table, s)
+    data, estimates = found["data"], found["estimates"]
+    assert data["rows"] == 1500
+    assert data["labelled"] == s.sum()
+    assert data["unlabelled"] == 1500 - s.sum()
+    assert data["attributes"] == 6
+    assert estimates["hidden_positives"] == pytest.approx(posterior[s == 0].sum())
+    assert estimates["class_prior"] == pytest.approx(posterior.mean())
+    assert estimates["label_frequency"] == pytest.approx(s.sum() / posterior.sum())
+    assert estimates["fitted_class_prior"] == pytest.approx(model[-1].class_prior_)
+    for attribute in found["propensity"]["attributes"]:
+        groups = attribute["groups"]
+        assert sum(group["rows"] for group in groups) == 1500
+        assert sum(group["labelled"] for group in groups) == s.sum()
+        assert sum(group["positives"] for group in groups) == pytest.approx(posterior.sum())
+
+
+def test_candidates_are_the_unlabelled_rows_of_highest_posterior(table, model, page):
+    found = page.to_dict()["candidates"]
+    s = table["diagnosed"].to_numpy()
+    posterior = np.where(s == 1, -1, model.predict_posterior(table, s))
+    assert found["id"] == "patient_id"
+    assert len(found["rows"]) == 20
+    assert found["rows"][0]["posterior"] == pytest.approx(posterior.max())
+    best = table["patient_id"][np.argmax(posterior)]
+    assert found["rows"][0]["id"] == best
+    assert set(found["rows"][0]["attributes"]) == {"age", "plan"}
+    shares = [row["posterior"] for row in found["rows"]]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_odds_ratios_are_those_of_the_propensity_model(table, model, page):
+    odds = {row["level"]: row for row in page.to_dict()["propensity"]["odds"]}
+    final, encoder = model[-1], model[0]
+    coef = dict(zip(final.propensity_features_, final.propensity_coef_[0], strict=True))
+    names = encoder.feature_names_out_
+    age = names.index("age")
+    assert odds["age"]["odds_ratio"] == pytest.approx(np.exp(coef[age]))
+    assert odds["age"]["against"] == f"{table['age'].std(ddof=0):.4g} less"
+    plans = {value: coef[names.index(f"plan={value}")] for value in ("none", "basic", "full")}
+    share = table["plan"].value_counts(normalize=True)
+    average = sum(plans[value] * share[value] for value in plans)
+    assert odds["plan = full"]["odds_ratio"] == pytest.approx(np.exp(plans["full"] - average))
+    # A ratio of two values does not depend on the average.
+    ratio = odds["plan = full"]["odds_ratio"] / odds["plan = none"]["odds_ratio"]
+    assert ratio == pytest.approx(np.exp(plans["full"] - plans["none"]))
+
+
+def test_odds_of_gaps_and_of_two_values(page):
+    odds = {row["level"]: row for row in page.to_dict()["classifier"]["odds"]}
+    assert len(odds) == 12
+    assert odds["smoker = True"]["against"] == "False"
+    assert odds["bmi (missing)"]["against"] == "known"
+
+
+def test_importance_finds_the_columns_that_matter(page):
+    used = [row["attribute"] for row in page.to_dict()["classifier"]["importance"]]
+    assert set(used[:3]) == {"smoker", "bmi", "pressure"}
+
+
+def test_importance_restores_the_sample(table, model):
+    parts = take_apart(model, table)
+    assert importance(parts) == importance(parts)
+
+
+def test_the_comparison_refits_under_other_assumptions(table, model, page):
+    found = page.to_dict()["comparison"]
+    rows = {row["assumption"]: row for row in found["approaches"]}
+    assert list(rows) == ["SAR", "SCAR", "naive"]
+    s = table["diagnosed"].to_numpy()
+    assert rows["naive"]["class_prior"] == pytest.approx(s.mean())
+    assert rows["naive"]["hidden_positives"] == 0
+    assert rows["SAR"]["agreement"] == 1
+    assert rows["SAR"]["rank_correlation"] == pytest.approx(1)
+    assert rows["SCAR"]["agreement"] < 1
+    scar = make_table_classifier(drop=LEFT_OUT).fit(table, s)
+    expected = scar.predict_posterior(table, s).mean()
+    assert rows["SCAR"]["class_prior"] == pytest.approx(expected)
+    Z = model[0].transform(table)
+    naive = LogisticRegression(tol=1e-10, max_iter=1000).fit(Z, s).predict_proba(Z)[:, 1]
+    loss = -np.mean(np.log(np.where(s == 1, naive, 1 - naive)))
+    assert rows["naive"]["log_loss"] == pytest.approx(loss, abs=1e-4)
+
+
+def test_large_tables_are_compared_on_a_sample(table, model, monkeypatch):
+    monkeypatch.setattr(comparison, "MAX_ROWS", 500)
+    table = table.head(800)
+    found = summarize(model, table, table["diagnosed"])
+    assert found["comparison"]["rows"] == 500
+    labelled = table["diagnosed"].to_numpy() == 1
+    rows = comparison.draw_rows(labelled, 500)
+    assert len(set(rows)) == 500
+    assert labelled[rows].mean() == pytest.approx(labelled.mean(), abs=0.002)
+    assert "500 rows drawn at random" in render(found)
+
+
+def test_it_is_json_and_comes_back_as_it_was(page):
+    found = page.to_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    found["data"]["rows"] = 0
+    assert page.to_dict()["data"]["rows"] == 1500
+    nothing = plain_values({"a": (np.float64("nan"), np.int64(3), np.array([1.5]))})
+    assert nothing == {"a": [None, 3, [1.5]]}
+
+
+def test_the_page_needs_nothing_else(page):
+    html = page.to_html()
+    found = Reader(html)
+    assert "script" not in found.tags
+    assert "link" not in found.tags
+    assert "img" not in found.tags
+    assert not [a for a in found.attributes if a[1] in ("src", "srcset") or a[1].startswith("on")]
+    hrefs = [value for _, key, value in found.attributes if key == "href"]
+    assert all(value.startswith("#") for value in hrefs)
+    assert "://" not in html
+    ids = [value for _, key, value in found.attributes if key == "id"]
+    assert len(ids) == len(set(ids))
+    labels = [v for _, key, v in found.attributes if key == "aria-label"]
+    assert any(v.startswith("Curve: chance that a positive is labelled by age") for v in labels)
+    assert found.tags.count("svg") == 6
+    assert "constant" not in page.to_dict()["data"]["left_out"]  # not a column of the model
+
+
+def test_the_page_follows_the_theme(page):
+    drawings = re.findall(r"<svg.*?</svg>", page.to_html(), flags=re.DOTALL)
+    colours = set(re.findall(r"#[0-9a-f]{6}", " ".join(drawings)))
+    assert colours == set()
+    assert "prefers-color-scheme: dark" in page.to_html()
+
+
+def test_saving_and_notebooks(page, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    page.save(path)
+    assert path.read_text(encoding="utf-8") == page.to_html()
+    frame = Reader(page._repr_html_())
+    assert frame.tags == ["iframe"]
+    assert ("iframe", "srcdoc", page.to_html()) in frame.attributes
+    assert ("iframe", "sandbox", None) in frame.attributes
+    assert repr(page).startswith("<Report: About ")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_user_text_is_shown_never_run(tmp_path):
+    table = hostile(n_columns=20)
+    label, script = "<u>label</u>", table.columns[0]
+    model = make_table_classifier([script, "many", table.columns[2]], drop=[label, "<id>"])
+    model.fit(table, table[label])
+    page = report(
+        model, table, table[label], ids=table["<id>"], id_name="<id>", source=script, label=label
+    )
+    found = Reader(page.to_html())
+    assert not {"script", "img", "u", "id", "link"} & set(found.tags)
+    # <b> and <i> are the page's own, in the table of candidates only.
+    assert found.tags.count("b") == found.tags.count("i") == 20
+    text = "".join(found.text)
+    assert "<script>window.hacked = true</script>" in text
+    assert "{{ 7 * 7 }}" in text or "value" in text
+    assert "49" not in re.findall(r"value \d+ (\d+)", text)
+
+
+def test_text_in_drawings_is_left_alone():
+    text = '<text>#0072b2 id="a"</text></svg>'
+    svg = '<svg viewBox="0 0 1 1" x="1"><g id="a" style="fill: #0072b2"/>' + text
+    expected = '<svg viewBox="0 0 1 1"><g id="k-a" style="fill: var(--c1)"/>' + text
+    assert _inline(svg, "k") == expected
+
+
+def test_arrays_and_names():
+    data = make_pu(600, 4, discrete=True)
+    model = SAREMClassifier([0, 1]).fit(data.X, data.s)
+    page = report(model, data.X, data.s, feature_names=["a", "b", "c", "d"], top=3)
+    found = page.to_dict()
+    assert found["model"]["propensity_attributes"] == ["a", "b"]
+    assert found["candidates"]["id"] == "row"
+    assert int(found["candidates"]["rows"][0]["id"]) >= 1
+    odds = found["propensity"]["odds"]
+    assert [row["against"] for row in odds] == ["1 less", "1 less"]
+    np.testing.assert_allclose(
+        [row["odds_ratio"] for row in odds], np.exp(model.propensity_coef_[0])
+    )
+    spread = {row["level"]: row["odds_ratio"] for row in found["classifier"]["odds"]}
+    assert spread["c"] == pytest.approx(np.exp(model.coef_[0, 2] * data.X[:, 2].std()))
+    assert "Read with care" not in page.to_html()
+    with pytest.raises(ValueError, match="ids has 2 values, X has 600 rows"):
+        report(model, data.X, data.s, ids=[1, 2])
+
+
+def test_scar_models_and_other_classifiers():
+    data = make_pu(400, 4)
+    boosting = HistGradientBoostingClassifier(max_iter=3, max_bins=8, early_stopping=False)
+    model = SAREMClassifier(classifier=boosting, tol=0.1).fit(data.X, data.s)
+    page = report(model, data.X, data.s)
+    found = page.to_dict()
+    assert found["model"]["classifier"] == "HistGradientBoostingClassifier"
+    assert found["propensity"]["odds"] == []
+    assert found["classifier"]["odds"] == []
+    assert found["posterior"]["strata"] == ["all rows"]
+    assert any("No propensity attribute was named" in text for text in found["warnings"])
+    assert "same chance of being labelled" in " ".join(found["assumptions"])
+    assert "Assuming that all positives" not in found["text"]["comparison"]
+    assert "Read with care" in page.to_html()
+
+
+def summary_with(page, **changes):
+    found = page.to_dict()
+    for path, value in changes.items():
+        target = found
+        *parents, last = path.split("__")
+        for key in parents:
+            target = target[key]
+        target[last] = value
+    return found
+
+
+def test_warnings_come_from_the_numbers(page):
+    def said(*messages, **changes):
+        return " ".join(words.warnings_of(summary_with(page, **changes), list(messages)))
+
+    assert "Only 12 rows are labelled" in said(data__labelled=12)
+    assert "cannot tell a rare class" in said(data__attributes=2)
+    assert "near 1 everywhere" in said(propensity__lowest=0.98)
+    assert "had settled" in said(convergence__converged=False)
+    assert "at the edge of what is possible" in said(estimates__class_prior=0.999)
+    own = page.to_dict()["comparison"]["approaches"]
+    own[0]["calibration"]["predicted"] = [1.0] * len(own[0]["calibration"]["predicted"])
+    assert "lies outside what the model predicts" in said(comparison__approaches=own)
+    attributes = page.to_dict()["propensity"]["attributes"]
+    attributes[1]["groups"][0]["labelled"] = 0
+    assert "No row is labelled where plan = " in said(propensity__attributes=attributes)
+    few = "Only 12 labelled rows: few"
+    twice = words.warnings_of(summary_with(page, data__labelled=12), [few, few])
+    assert twice.count(few) == 1
+    assert len([text for text in twice if "12" in text]) == 1
+
+
+def test_plain_words():
+    row = {"attribute": "age", "level": "age", "against": "10 less", "odds_ratio": 2.0}
+    higher = "With 10 more of it, the odds of x are 2.0 times as high."
+    assert words.odds_sentence(row, "x") == higher
+    row |= {"level": "plan = a", "against": "b", "odds_ratio": 0.25}
+    assert words.odds_sentence(row, "x") == "Against b, the odds of x are lower by a factor of 4.0."
+    assert "about the same" in words.odds_sentence(row | {"odds_ratio": 1.02}, "x")
+    assert "more than 100 times" in words.odds_sentence(row | {"odds_ratio": 1e9}, "x")
+    assert words.about(12345.6) == "12,300"
+    assert words.about(7.4) == "7"
+    assert words._listed(list("abcdefghij")) == "a, b, c, d, e, f, g, h and 2 more"
+    assert words._listed(["a"]) == "a"
+    assert [_ratio(x) for x in (5000, 0.0001, 1.234)] == ["> 1000", "< 0.001", "1.23"]
+
+
+def test_headlines(page):
+    none = summary_with(page, estimates__hidden_positives=0.2)
+    assert words.headline(none).startswith("Nearly none of the")
+    unsettled = summary_with(page, convergence__converged=False, convergence__n_iter=1)
+    assert "The fit had not settled after 1 round." in words.convergence_sentence(unsettled)
+
+
+def test_a_history_of_one_round_is_not_drawn(page):
+    found = summary_with(page, convergence__log_likelihood=[-1.0])
+    assert render(found).count("<svg") == 5
+
+
+def test_cards_are_dealt_to_two_columns():
+    cards = [{"height": h, "groups": []} for h in (3, 1, 1, 4, 9)]
+    left, right = _in_columns(cards)
+    assert [card["height"] for card in left] == [3, 9]
+    assert [card["height"] for card in right] == [1, 1, 4]
+    assert _in_columns(cards[:1]) == [cards[:1]]
+
+
+def test_many_propensity_columns():
+    data = make_pu(900, 16)
+    model = SAREMClassifier(range(14)).fit(data.X, data.s)
+    page = report(model, data.X, data.s)
+    assert len(page.to_dict()["propensity"]["attributes"]) == 12
+    assert "Not drawn: x12, x13." in page.to_html()
+
+
+def test_the_extra_is_named_where_jinja_is_missing(monkeypatch, page):
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"sarlearn\[report\]"):
+        Report(page.to_dict()).to_html()
