@@ -117,3 +117,51 @@ def test_large_label_model_starts_on_a_part_and_ends_on_all_rows():
     fit = model.fit()
     assert np.abs(model._derivatives(fit.theta)[0]).max() < 0.1
     assert fit.class_prior == pytest.approx(y.mean(), abs=0.01)
+
+
+PENALTIES = {"propensity_ridge": 70.0, "slope_pull": (0.1, 0.02)}
+
+
+def penalised_loss(parameters, g, Z, s, ridge, mean, deviation):
+    """The loss with both penalties, in the units of the data; the slope by its logarithm."""
+    theta = np.concatenate([[np.exp(parameters[0])], parameters[1:]])
+    slopes = theta[2:-1] * Z.std(axis=0)
+    pull = ((parameters[0] - mean) / deviation) ** 2 / 2
+    return plain_loss(theta, g, Z, s) + ridge / 2 * slopes @ slopes + pull
+
+
+def test_ridge_and_pull_against_a_generic_optimiser():
+    g, Z, s, _ = scores_and_labels(1500)
+    model = LabelModel(g, Z, s, **PENALTIES)
+    fit, free = model.fit(), LabelModel(g, Z, s).fit()
+    given = (g, Z, s, PENALTIES["propensity_ridge"], *PENALTIES["slope_pull"])
+    other = minimize(penalised_loss, np.zeros(5), given, method="BFGS", options={"gtol": 1e-6})
+    found = [np.log(fit.slope), fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
+    # The intercepts' ridge of 1e-6, and the slope's of 0.01, are not in the other loss.
+    np.testing.assert_allclose(found, other.x, atol=2e-3)
+    assert abs(np.log(fit.slope) - 0.1) < 0.5 * abs(np.log(free.slope) - 0.1)
+    assert np.abs(fit.propensity_coef).sum() < 0.95 * np.abs(free.propensity_coef).sum()
+
+
+def test_derivatives_with_ridge_and_pull():
+    g, Z, s, _ = scores_and_labels()
+    model = LabelModel(g, Z, s, **PENALTIES)
+    theta = np.array([2.0, -0.5, 0.3, -0.7, 0.2])
+    gradient, information = model._derivatives(theta)
+    np.testing.assert_allclose(gradient, approx_fprime(theta, model._value, 1e-6), rtol=1e-4)
+    assert np.linalg.eigvalsh(information).min() > 0
+
+
+def test_warm_start_takes_at_most_so_many_steps_and_ends_at_the_same_place():
+    g, Z, s, _ = scores_and_labels()
+    model = LabelModel(g, Z, s, **PENALTIES)
+    cold = model.fit()
+    other = LabelModel(0.5 * g - 0.3, Z, s).fit()  # what it says, carried to other scores
+    still = model.fit(warm=other, max_steps=0)
+    assert (still.slope, still.intercept) == pytest.approx((other.slope, other.intercept))
+    np.testing.assert_allclose(still.propensity_coef, other.propensity_coef)
+    assert still.propensity_intercept == pytest.approx(other.propensity_intercept)
+    few = model.fit(warm=other, max_steps=2)
+    assert still.log_likelihood < few.log_likelihood < cold.log_likelihood
+    warm = model.fit(warm=other)
+    np.testing.assert_allclose(warm.theta, cold.theta, atol=1e-5)

@@ -64,9 +64,23 @@ class LabelModel:
         Propensity attributes; no columns is SCAR.
     labelled : boolean ndarray of shape (n_rows,)
     weight : ndarray of shape (n_rows,) or None
+    propensity_ridge : float
+        Penalty on the propensity's slopes, of standardised attributes, in nats of the whole sample.
+    slope_pull : (float, float) or None
+        Mean and standard deviation of a normal pull on ``log a``, the slope in the units of the
+        scores; None leaves the slope free.
     """
 
-    def __init__(self, scores, attributes, labelled, weight=None):
+    def __init__(
+        self,
+        scores,
+        attributes,
+        labelled,
+        weight=None,
+        *,
+        propensity_ridge: float = RIDGE,
+        slope_pull: tuple[float, float] | None = None,
+    ):
         weight = np.ones(len(scores)) if weight is None else weight
         self._weight, self._total = weight, float(weight.sum())
         self._labelled = labelled
@@ -75,8 +89,9 @@ class LabelModel:
         self._Z, self._centers, self._scales = _standardised(attributes, weight)
         n_slopes = self._Z.shape[1]
         ridge = np.full(n_slopes + 3, RIDGE)
+        ridge[2:-1] = propensity_ridge
         ridge[[1, -1]] = INTERCEPT_RIDGE
-        self._ridge = ridge
+        self._ridge, self._slope_pull = ridge, slope_pull
 
     # -- the likelihood ----------------------------------------------------------------------
 
@@ -92,7 +107,18 @@ class LabelModel:
         return float(self._weight @ np.log(np.where(self._labelled, f * e, unlabelled)))
 
     def _value(self, theta) -> float:
-        return -self.log_likelihood(theta) + float(self._ridge @ theta**2) / 2
+        penalty = float(self._ridge @ theta**2) / 2
+        if self._slope_pull is not None:
+            if theta[0] <= 0:
+                return np.inf
+            penalty += self._off_the_pull(theta[0]) ** 2 / 2
+        return -self.log_likelihood(theta) + penalty
+
+    def _off_the_pull(self, slope: float) -> float:
+        """How many standard deviations the log of the slope is off where it is pulled to."""
+        assert self._slope_pull is not None
+        mean, deviation = self._slope_pull
+        return (np.log(slope / self._g_scale) - mean) / deviation
 
     def _derivatives(self, theta):
         """Gradient and expected information of the penalised loss; ``dP(s=1)/dlogit`` is
@@ -109,6 +135,10 @@ class LabelModel:
         design *= root[:, None]
         information = design.T @ design
         information.flat[:: len(theta) + 1] += self._ridge
+        if self._slope_pull is not None:
+            by_slope = 1 / (self._slope_pull[1] * theta[0])
+            gradient[0] += self._off_the_pull(theta[0]) * by_slope
+            information[0, 0] += by_slope**2
         return gradient, information
 
     def class_prior(self, theta) -> float:
@@ -116,8 +146,15 @@ class LabelModel:
 
     # -- its maximum -------------------------------------------------------------------------
 
-    def fit(self, slope: float = 1.0) -> LabelFit:
-        """The best maximum from several label frequencies; the scores start with ``slope``."""
+    def fit(
+        self, slope: float = 1.0, *, warm: LabelFit | None = None, max_steps: int = 200
+    ) -> LabelFit:
+        """The best maximum from several label frequencies; the scores start with ``slope``.
+
+        From ``warm``, a fit to other scores of these rows, at most ``max_steps`` scoring steps.
+        """
+        if warm is not None:
+            return self.described(self._climb(self._at(warm), max_steps=max_steps))
         part = self._part()
         found = [part._climb(part._start(c, slope)) for c in STARTS]
         theta = min(found, key=part._value)
@@ -138,6 +175,13 @@ class LabelModel:
             theta=theta,
         )
 
+    def _at(self, fit: LabelFit) -> np.ndarray:
+        """The parameters here of what another fit says in the units of the data."""
+        slope, coef = fit.slope * self._g_scale, fit.propensity_coef * self._scales
+        intercept = fit.intercept + fit.slope * self._g_center
+        propensity_intercept = fit.propensity_intercept + fit.propensity_coef @ self._centers
+        return np.concatenate([[slope, intercept], coef, [propensity_intercept]])
+
     def _part(self) -> "LabelModel":
         every = len(self._g) // START_ROWS
         if every < 2:
@@ -157,10 +201,10 @@ class LabelModel:
         theta[1] = self._intercept_for(prior, theta[0])
         return theta
 
-    def _climb(self, theta, prior: float | None = None) -> np.ndarray:
+    def _climb(self, theta, prior: float | None = None, max_steps: int = 200) -> np.ndarray:
         """Scoring steps with step halving; along ``class_prior = prior`` where one is given."""
         value = self._value(theta)
-        for _ in range(200):
+        for _ in range(max_steps):
             gradient, information = self._derivatives(theta)
             if prior is None:
                 free = np.eye(len(theta))
