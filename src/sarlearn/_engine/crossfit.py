@@ -19,7 +19,6 @@ from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._engine.known_fit import KnownPropensityFit
 from sarlearn._engine.label_model import RIDGE, LabelFit, LabelModel, Profile
 from sarlearn._engine.stopping import EMResult
-from sarlearn.classifiers.sarem import SAREMClassifier
 
 CS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # The penalty of the first SAR-EM fit.
@@ -91,6 +90,9 @@ def cross_fit(
 
     ``report`` is called after each of at most :func:`n_steps` steps.
     """
+    # Here, not above: classifiers import this module, and priors may be imported first.
+    from sarlearn.classifiers.sarem import SAREMClassifier
+
     sar_em = SAREMClassifier(decay=decay, C=START_C, propensity_C=propensity_C, max_iter=max_iter)
     sar_em.propensity_features_ = columns
     em, result = sar_em._fit_logistic(X, labelled, weight, columns)
@@ -136,7 +138,7 @@ def nothing_left(X, columns: np.ndarray) -> bool:
     return True
 
 
-def calibrate(scores, labelled, weight, e, sar_em: SAREMClassifier) -> LabelFit:
+def calibrate(scores, labelled, weight, e, sar_em) -> LabelFit:
     """The label model with SAR-EM's propensity: only slope and intercept of the scores are free."""
     spread = max(float(np.std(scores)), 1e-12)
     problem = KnownPropensityFit(RowBlocks(scores[:, None] / spread), labelled, weight, e)
