@@ -10,7 +10,6 @@ from sarlearn._compat import HasMethods, fit_context
 from sarlearn._validation import is_dask
 from sarlearn.classifiers import KnownPropensityClassifier
 from sarlearn.classifiers.base import SARClassifier
-from sarlearn.priors import BestBinEstimator
 
 FEW_LABELS_TEXT = "Only .* labelled rows"
 
@@ -118,6 +117,9 @@ class SCARClassifier(SARClassifier):
             X, labelled, _, _ = self._check_fit(X, y, None)
             said = True
         if self.prior_estimator is None:
+            # Here, not above: priors import the classifiers' base.
+            from sarlearn.priors import BestBinEstimator
+
             prior = BestBinEstimator(random_state=self.random_state)
         else:
             prior = clone(self.prior_estimator)
