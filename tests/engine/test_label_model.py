@@ -165,3 +165,24 @@ def test_warm_start_takes_at_most_so_many_steps_and_ends_at_the_same_place():
     assert still.log_likelihood < few.log_likelihood < cold.log_likelihood
     warm = model.fit(warm=other)
     np.testing.assert_allclose(warm.theta, cold.theta, atol=1e-5)
+
+
+def test_a_known_propensity_leaves_slope_and_intercept():
+    g, Z, s, _ = scores_and_labels(1200)
+    e = expit(Z @ [2.0, -1.0] - 0.3)
+    e[:50] = 1.0  # also where every positive is labelled
+    model = LabelModel(g, np.empty((len(g), 0)), s, known_propensity=e)
+    fit = model.fit()
+
+    def loss(theta):
+        f = expit(theta[0] * g + theta[1])
+        return -np.log(np.where(s, f * e, 1 - f * e)).sum()
+
+    other = minimize(loss, [1.0, 0.0], method="BFGS", options={"gtol": 1e-7})
+    np.testing.assert_allclose([fit.slope, fit.intercept], other.x, atol=5e-3)  # ridge of 0.01
+    assert fit.log_likelihood == pytest.approx(-other.fun, abs=1e-3)
+    profile = model.profile(fit)
+    for end in (profile.low, profile.high):
+        held = {"type": "eq", "fun": lambda t, end=end: expit(t[0] * g + t[1]).mean() - end}
+        best = minimize(loss, other.x, method="SLSQP", constraints=held, options={"ftol": 1e-10})
+        assert best.fun - other.fun == pytest.approx(PROFILE_DROP, rel=0.12)

@@ -9,6 +9,7 @@ where ``P(s=1|x)`` saturates. Inputs are standardised inside. Parameters are kep
 ``a, b, phi, phi_0``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,6 +70,9 @@ class LabelModel:
     slope_pull : (float, float) or None
         Mean and standard deviation of a normal pull on ``log a``, the slope in the units of the
         scores; None leaves the slope free.
+    known_propensity : ndarray of shape (n_rows,) or None
+        The propensity itself, where it is not to be found; ``attributes`` then has no columns,
+        and only ``a`` and ``b`` are free.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class LabelModel:
         *,
         propensity_ridge: float = RIDGE,
         slope_pull: tuple[float, float] | None = None,
+        known_propensity: np.ndarray | None = None,
     ):
         weight = np.ones(len(scores)) if weight is None else weight
         self._weight, self._total = weight, float(weight.sum())
@@ -92,13 +97,19 @@ class LabelModel:
         ridge[2:-1] = propensity_ridge
         ridge[[1, -1]] = INTERCEPT_RIDGE
         self._ridge, self._slope_pull = ridge, slope_pull
+        self._free = np.eye(n_slopes + 3)
+        self._zeta = None
+        if known_propensity is not None:
+            self._zeta = logit(known_propensity)
+            self._free = self._free[:, :2]
 
     # -- the likelihood ----------------------------------------------------------------------
 
     def _parts(self, theta):
         """``f, 1-f, e, 1-e, 1-fe``, none by a difference of near equals."""
         eta = np.clip(theta[0] * self._g + theta[1], -_LIMIT, _LIMIT)
-        zeta = np.clip(self._Z @ theta[2:-1] + theta[-1], -_LIMIT, _LIMIT)
+        zeta = self._Z @ theta[2:-1] + theta[-1] if self._zeta is None else self._zeta
+        zeta = np.clip(zeta, -_LIMIT, _LIMIT)
         f, not_f, e, not_e = expit(eta), expit(-eta), expit(zeta), expit(-zeta)
         return f, not_f, e, not_e, not_f + f * not_e
 
@@ -156,7 +167,11 @@ class LabelModel:
         if warm is not None:
             return self.described(self._climb(self._at(warm), max_steps=max_steps))
         part = self._part()
-        found = [part._climb(part._start(c, slope)) for c in STARTS]
+        if self._zeta is None:
+            starts: Sequence[float] = STARTS
+        else:
+            starts = [float(self._weight @ expit(self._zeta)) / self._total]
+        found = [part._climb(part._start(c, slope)) for c in starts]
         theta = min(found, key=part._value)
         if part is not self:
             theta = self._climb(theta)
@@ -191,12 +206,14 @@ class LabelModel:
         part.__dict__.update(self.__dict__)
         part._g, part._Z, part._labelled = self._g[rows], self._Z[rows], self._labelled[rows]
         part._weight = self._weight[rows]
+        part._zeta = None if self._zeta is None else self._zeta[rows]
         part._total = float(part._weight.sum())
         return part
 
     def _start(self, label_frequency: float, slope: float) -> np.ndarray:
         theta = np.zeros(len(self._ridge))
-        theta[0], theta[-1] = slope * self._g_scale, logit(label_frequency)
+        theta[0] = slope * self._g_scale
+        theta[-1] = logit(label_frequency) if self._zeta is None else 0.0
         prior = min(self.label_share / label_frequency, 0.95)
         theta[1] = self._intercept_for(prior, theta[0])
         return theta
@@ -207,9 +224,9 @@ class LabelModel:
         for _ in range(max_steps):
             gradient, information = self._derivatives(theta)
             if prior is None:
-                free = np.eye(len(theta))
+                free = self._free
             else:  # the intercept follows the slope so that the prior stays
-                free = np.delete(np.eye(len(theta)), 1, axis=1)
+                free = np.delete(self._free, 1, axis=1)
                 free[1, 0] = self._follow(theta)
             if theta[0] <= 0 and (free.T @ gradient)[0] > 0:
                 free = free[:, 1:]
@@ -279,7 +296,9 @@ class LabelModel:
         h = self._weight * f * not_f / self._total
         slant = np.zeros(len(theta))
         slant[:2] = float(h @ self._g), float(h.sum())
-        return float(np.sqrt(slant @ linalg.solve(self._derivatives(theta)[1], slant)))
+        slant, information = self._free.T @ slant, self._derivatives(theta)[1]
+        reduced = self._free.T @ information @ self._free
+        return float(np.sqrt(slant @ linalg.solve(reduced, slant)))
 
     def _end(self, fit: LabelFit, bound: float, seen: dict[float, float]) -> float:
         top = -self._value(fit.theta)
