@@ -64,7 +64,9 @@ class SCARTestResult:
     null_statistics: np.ndarray = field(repr=False)
     propensity_coef: np.ndarray = field(repr=False)
 
-    def __str__(self) -> str:
+    @property
+    def finding(self) -> str:
+        """What the labels say, without what the test cannot see."""
         verdict, names = self._verdict(), listed(self.features)
         text = (
             f"{verdict} that positives are labelled regardless of {names} "
@@ -76,7 +78,15 @@ class SCARTestResult:
                 f" Taking it into account moves the estimated share of positives from "
                 f"{self.class_prior:.1%} to {self.class_prior_alternative:.1%}."
             )
-        return f"{text} {BLIND_SPOT}"
+        return text
+
+    @property
+    def blind_spot(self) -> str:
+        """What the test cannot see, in a sentence."""
+        return BLIND_SPOT
+
+    def __str__(self) -> str:
+        return f"{self.finding} {self.blind_spot}"
 
     def _verdict(self) -> str:
         if self.p_value <= 0.01:

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn.inspection import bootstrap, identifiability, scar_test, sensitivity
-from sarlearn.inspection._scar_test import BLIND_SPOT
 from sarlearn.reporting.comparison import draw_rows
 from sarlearn.reporting.effects import propensity_odds
 
@@ -118,8 +117,8 @@ def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[st
         "p_value": result.p_value,
         "statistic": result.statistic,
         "null_statistics": result.null_statistics.tolist(),
-        "text": str(result).removesuffix(BLIND_SPOT).rstrip(),
-        "blind_spot": BLIND_SPOT,
+        "text": result.finding,
+        "blind_spot": result.blind_spot,
     }
 
 
