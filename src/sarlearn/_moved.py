@@ -1,7 +1,6 @@
 """Old import paths: they work for one more release, and say where a name lives now."""
 
 import importlib
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +11,12 @@ def moved(old: str, home: str, names: tuple[str, ...]) -> Callable[[str], Any]:
     def forward(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        warnings.warn(
-            f"{old}.{name} has moved to {home}.{name}; the old path goes in the next release.",
-            FutureWarning,
-            stacklevel=2,
+        from sarlearn.exceptions import warn
+
+        warn(
+            FutureWarning(
+                f"{old}.{name} has moved to {home}.{name}; the old path goes in the next release."
+            )
         )
         return getattr(importlib.import_module(home), name)
 

@@ -1,7 +1,6 @@
 """Checks of user input: labels, propensity columns, known propensities. Every check, once."""
 
 import difflib
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +8,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
-FEW_LABELS = 30
+from sarlearn.exceptions import FEW_LABELS, FewLabelsWarning, warn
 
 
 def is_dask(X) -> bool:
@@ -64,13 +63,7 @@ def encode_labels(s, *, warn_few: bool = True) -> tuple[np.ndarray, np.ndarray]:
 
 def warn_few_labels(n_labelled: int) -> None:
     if n_labelled < FEW_LABELS:
-        warnings.warn(
-            f"Only {n_labelled} labelled rows: with fewer than {FEW_LABELS} the class prior and "
-            "the propensity are very uncertain. Label more rows, or use fewer propensity "
-            "features.",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn(FewLabelsWarning(n_labelled))
 
 
 def encode_new_labels(s, classes: np.ndarray, n_rows: int) -> np.ndarray:

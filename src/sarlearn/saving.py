@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
@@ -71,11 +70,13 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
         sio.dump(content, temporary)
         foreign = _foreign_types(sio, temporary.read_bytes())
     if foreign:
-        warnings.warn(
-            f"The model holds {', '.join(foreign)}, which sarlearn.load refuses unless it is "
-            f"called with trusted={foreign!r}.",
-            UserWarning,
-            stacklevel=2,
+        from sarlearn.exceptions import SarlearnWarning, warn
+
+        warn(
+            SarlearnWarning(
+                f"The model holds {', '.join(foreign)}, which sarlearn.load refuses unless it is "
+                f"called with trusted={foreign!r}."
+            )
         )
 
 
@@ -161,12 +162,9 @@ def _first_line(error: Exception) -> str:
 def _warn_of_versions(path: Path, versions: dict[str, str]) -> None:
     import sklearn
 
+    from sarlearn.exceptions import OtherVersionWarning, warn
+
     running = {"sarlearn": __version__, "scikit-learn": sklearn.__version__}
     for library, version in running.items():
         if versions.get(library) != version:
-            warnings.warn(
-                f"{path} was saved with {library} {versions.get(library)}, and this is {version}: "
-                "check a few predictions, or fit the model again.",
-                UserWarning,
-                stacklevel=4,
-            )
+            warn(OtherVersionWarning(str(path), library, versions.get(library), version))

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._view.parts import take_apart
+from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning
 from sarlearn.reporting import Report, comparison, render, report, summarize, words
 from sarlearn.reporting.effects import importance
 from sarlearn.reporting.figures import _inline
@@ -295,10 +296,29 @@ def test_warnings_come_from_the_numbers(page):
     attributes = page.to_dict()["propensity"]["attributes"]
     attributes[1]["groups"][0]["labelled"] = 0
     assert "No row is labelled where plan = " in said(propensity__attributes=attributes)
-    few = "Only 12 labelled rows: few"
+    few = FewLabelsWarning(12)
     twice = words.warnings_of(summary_with(page, data__labelled=12), [few, few])
-    assert twice.count(few) == 1
+    assert twice.count(str(few)) == 1
     assert len([text for text in twice if "12" in text]) == 1
+
+
+@pytest.mark.parametrize("other", [FewLabelsWarning(12), BoundaryWarning("label_frequency", 1.0)])
+def test_a_warning_hides_no_other(page, other):
+    at_the_end = {"estimates__class_prior": 0.999, "propensity__lowest": 0.98}
+    found = words.warnings_of(summary_with(page, **at_the_end), [other])
+    assert found[0] == str(other)
+    assert sum("at the edge of what is possible" in text for text in found) == 1
+    hidden = isinstance(other, BoundaryWarning)
+    assert sum("near 1 everywhere" in text for text in found) == (not hidden)
+    own = BoundaryWarning("class_prior", 0.999)
+    found = words.warnings_of(summary_with(page, **at_the_end), [other, own])
+    assert str(own) in found
+    assert not any("at the edge of what is possible" in text for text in found)
+
+
+def test_a_sentence_given_as_text_is_shown_and_hides_nothing(page):
+    found = words.warnings_of(summary_with(page, data__labelled=12), ["Only 12 labelled rows"])
+    assert sum("12" in text for text in found) == 2
 
 
 def test_plain_words():

@@ -4,7 +4,6 @@ The penalty and the decay that SAR-EM needs distort the scale of ``f``, hence of
 rows that the model has not seen, with a free slope, lose both distortions.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -19,6 +18,7 @@ from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._engine.known_fit import KnownPropensityFit
 from sarlearn._engine.label_model import RIDGE, LabelFit, LabelModel, Profile
 from sarlearn._engine.stopping import EMResult
+from sarlearn.exceptions import FewerFoldsWarning, UnidentifiedWarning, warn
 
 CS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # The penalty of the first SAR-EM fit.
@@ -209,12 +209,7 @@ def _fewer_folds(n_folds: int, labelled) -> int:
             f"{int(labelled.sum())} labelled of {len(labelled)}."
         )
     if most < n_folds:
-        warnings.warn(
-            f"cv={n_folds} folds are more than there are rows with one of the labels; {most} folds "
-            "are used. Label more rows, or lower cv.",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn(FewerFoldsWarning(n_folds, most))
     return most
 
 
@@ -300,22 +295,7 @@ def check_Cs(Cs) -> list[float]:
     return values.tolist()
 
 
-def warn_wide(found: CrossFit, stacklevel: int = 6) -> None:
+def warn_wide(found: CrossFit) -> None:
     low, high = found.profile.low, found.profile.high
-    if found.kept:
-        warnings.warn(
-            "The labels do not pin the class prior down: no column is left to tell class from "
-            f"labelling, so anything from {low:.2f} to 1 explains them. The propensity, and with "
-            f"it the class prior of {found.labels.class_prior:.2f}, rests on SAR-EM and is not "
-            "debiased. Leave out of propensity_features what does not drive labelling.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
-    elif found.wide:
-        warnings.warn(
-            f"The labels do not pin the class prior down: anything from {low:.2f} to {high:.2f} "
-            f"explains them about as well as {found.labels.class_prior:.2f}. Label more rows, add "
-            "attributes that tell the classes apart, or name fewer propensity features.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+    if found.kept or found.wide:
+        warn(UnidentifiedWarning(found.labels.class_prior, low, high, debiased=not found.kept))

@@ -1,12 +1,10 @@
 """What the learners share: input checks, predictions, fitted attributes, warnings."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,6 +17,7 @@ from sarlearn._validation import (
     is_dask,
     refuse_dask,
 )
+from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
 
 TOLERANCE = {"slope": 1e-4, "fixed_point": 1e-8}
 
@@ -204,23 +203,9 @@ def store_result(model, em, result, label_share: float) -> None:
     model.class_prior_ = em.class_prior
     model.label_frequency_ = min(label_share / model.class_prior_, 1.0)
     if not result.converged:
-        warn_not_converged(model.max_iter)
+        warn(NotConvergedWarning(model.max_iter))
 
 
 def warn_every_column(columns, n_columns: int) -> None:
     if len(columns) == n_columns:
-        warnings.warn(
-            "Every column is a propensity feature: class and propensity cannot be told apart from "
-            "such data. Leave out of propensity_features what does not drive labelling.",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def warn_not_converged(max_iter: int) -> None:
-    warnings.warn(
-        f"No convergence in {max_iter} iterations. Raise max_iter, scale the columns to "
-        "similar ranges, lower C, or loosen tol.",
-        ConvergenceWarning,
-        stacklevel=5,
-    )
+        warn(EveryColumnWarning(n_columns))

@@ -32,8 +32,8 @@ from sarlearn.classifiers.base import (
     SARClassifier,
     posterior,
     warn_every_column,
-    warn_not_converged,
 )
+from sarlearn.exceptions import NotConvergedWarning, warn
 
 
 class CrossFitSARClassifier(SARClassifier):
@@ -245,7 +245,7 @@ class CrossFitSARClassifier(SARClassifier):
         problem = KnownPropensityFit(RowBlocks(X), labelled, weight, found.e)
         fit = problem.solve(self.C_, found.start, tol=1e-6, max_iter=self.max_iter)
         if not fit.converged:
-            warn_not_converged(self.max_iter)
+            warn(NotConvergedWarning(self.max_iter))
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
 
     def _store(self, found: CrossFit, columns, labelled, weight) -> None:
@@ -261,7 +261,7 @@ class CrossFitSARClassifier(SARClassifier):
         self.n_iter_, self.converged_ = found.em.n_iter, found.em.converged
         self.history_ = found.em.history
         if not self.converged_:
-            warn_not_converged(self.max_iter)
+            warn(NotConvergedWarning(self.max_iter))
         warn_wide(found)
 
     def _propensity(self, X) -> np.ndarray:

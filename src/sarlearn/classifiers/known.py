@@ -1,6 +1,5 @@
 """Learning with a known propensity: SAR-e and SCAR-c."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,8 @@ from sarlearn.classifiers.base import (
     TOLERANCE,
     PUClassifier,
     store_result,
-    warn_not_converged,
 )
+from sarlearn.exceptions import NoPropensityWarning, NotConvergedWarning, warn
 
 
 class KnownPropensityClassifier(PUClassifier):
@@ -133,12 +132,7 @@ class KnownPropensityClassifier(PUClassifier):
             e = check_propensity(e, labelled)
             blocks = RowBlocks(X).attach(labelled=labelled, weight=weight, e=e, not_e=1.0 - e)
         if propensity is None:
-            warnings.warn(
-                "No propensity was given: every positive is taken to be labelled (propensity 1). "
-                "Pass fit(X, s, propensity=...).",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn(NoPropensityWarning())
         with one_blas_thread():
             if self.method == "weighting":
                 self._fit_weighting(blocks)
@@ -188,7 +182,7 @@ class KnownPropensityClassifier(PUClassifier):
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         if not fit.converged:
-            warn_not_converged(self.max_iter)
+            warn(NotConvergedWarning(self.max_iter))
         self.class_prior_ = blocks.total(_weighed, Probabilities(fit.theta)) / total
         self.label_frequency_ = min(label_share(blocks) / self.class_prior_, 1.0)
 

@@ -7,9 +7,10 @@ from scipy import sparse
 
 from sarlearn._compat import fit_context
 from sarlearn._engine.propensity import group_rows
-from sarlearn._validation import FEW_LABELS, resolve_features
+from sarlearn._validation import resolve_features
 from sarlearn.classifiers.base import EM_CONSTRAINTS, SARClassifier
 from sarlearn.classifiers.sarem import SAREMClassifier
+from sarlearn.exceptions import FEW_LABELS, FewLabelsWarning, SparseStrataWarning, warn
 
 
 class MultiSCARClassifier(SARClassifier):
@@ -136,19 +137,13 @@ class MultiSCARClassifier(SARClassifier):
             max_iter=self.max_iter,
         )
         with warnings.catch_warnings():  # few labels are reported once, for all strata
-            warnings.filterwarnings("ignore", "Only .* labelled rows", UserWarning)
+            warnings.simplefilter("ignore", FewLabelsWarning)
             return model.fit(X, labelled, sample_weight=weight)
 
     def _warn_strata(self, n_labelled) -> None:
         bare, few = int((n_labelled == 0).sum()), int((n_labelled < FEW_LABELS).sum())
         if few and len(n_labelled) > 1:
-            warnings.warn(
-                f"{few} of {len(n_labelled)} strata have fewer than {FEW_LABELS} labelled rows, "
-                f"{bare} have none and predict 0. Name fewer propensity features, or use "
-                "SAREMClassifier, which learns across strata.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn(SparseStrataWarning(len(n_labelled), few, bare))
 
     def _by_stratum(self, X, value) -> np.ndarray:
         """``value(stratum, rows of X)`` for each row; 0 where the configuration is new."""

@@ -1,6 +1,5 @@
 """SAR-EM: classifier and propensity learned together."""
 
-import warnings
 from numbers import Real
 
 import numpy as np
@@ -34,6 +33,7 @@ from sarlearn.classifiers.base import (
     store_result,
     warn_every_column,
 )
+from sarlearn.exceptions import BoundaryWarning, UnlabelledStratumWarning, warn
 
 # Label frequencies from which the joint maximum likelihood is sought, besides SAR-EM's solution.
 JOINT_STARTS = (0.25, 0.6)
@@ -298,21 +298,9 @@ class SAREMClassifier(SARClassifier):
         store_result(self, em, result, label_share)
         # Maximum likelihood approaches e = 1 slowly: it is meant long before it is reached.
         if self.label_frequency_ > (0.99 if self.decay == 1 else 0.999):
-            warnings.warn(
-                f"The label frequency was estimated at {self.label_frequency_:.4f}, its upper "
-                "end: the fit says that no positive is hidden. That solution always exists and "
-                "is often wrong; lower decay, raise C, or check the propensity features.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn(BoundaryWarning("label_frequency", self.label_frequency_))
         elif self.class_prior_ > 0.999:
-            warnings.warn(
-                f"The class prior was estimated at {self.class_prior_:.4f}, its upper end: nearly "
-                "every row is taken for a positive. Raise decay, or name fewer propensity "
-                "features.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn(BoundaryWarning("class_prior", self.class_prior_))
 
     def _propensity(self, X) -> np.ndarray:
         Xe = X[:, self.propensity_features_]
@@ -324,10 +312,4 @@ class SAREMClassifier(SARClassifier):
 def _warn_unlabelled_strata(propensity: GroupedPropensity) -> None:
     bare = int(np.sum((propensity.labelled_weight == 0) & (propensity.unlabelled_weight > 0)))
     if bare:
-        warnings.warn(
-            f"{bare} of {len(propensity.values)} configurations of the propensity features have "
-            "no labelled row: what is said about them rests on the other configurations. Merge "
-            "rare values, or name fewer propensity features.",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn(UnlabelledStratumWarning(len(propensity.values), bare))

@@ -10,8 +10,7 @@ from sarlearn._compat import HasMethods, fit_context
 from sarlearn._validation import is_dask
 from sarlearn.classifiers import KnownPropensityClassifier
 from sarlearn.classifiers.base import SARClassifier
-
-FEW_LABELS_TEXT = "Only .* labelled rows"
+from sarlearn.exceptions import FewLabelsWarning
 
 
 class SCARClassifier(SARClassifier):
@@ -154,5 +153,5 @@ def _few_labels_said(said: bool):
     """Where few labelled rows have been warned of, once is enough."""
     with warnings.catch_warnings():
         if said:
-            warnings.filterwarnings("ignore", message=FEW_LABELS_TEXT)
+            warnings.simplefilter("ignore", FewLabelsWarning)
         yield

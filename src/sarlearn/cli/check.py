@@ -60,7 +60,7 @@ def check(
                 "gain": found.path[0].gain,
                 "stability": found.stability,
                 "text": [str(test), str(found)],
-                "warnings": messages,
+                "warnings": [str(message) for message in messages],
             }
         )
         return

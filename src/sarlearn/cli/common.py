@@ -85,15 +85,16 @@ def check_enough(n_labelled: int, n_rows: int, label: str) -> None:
 
 
 @contextlib.contextmanager
-def collected_warnings() -> Iterator[list[str]]:
+def collected_warnings() -> Iterator[list[Warning]]:
     """Gather the warnings of a block, each once, and print them to stderr in the end."""
-    messages: list[str] = []
+    found: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield messages
-        messages.extend(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))
-    for message in messages:
-        print(f"Warning: {message}", file=sys.stderr)
+        yield found
+    said = {" ".join(str(w.message).split()): w.message for w in caught}
+    found.extend(message for message in said.values() if isinstance(message, Warning))
+    for text in said:
+        print(f"Warning: {text}", file=sys.stderr)
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -212,11 +211,13 @@ def keep(path: Path, data: bytes) -> None:
         finally:
             Path(temporary).unlink(missing_ok=True)
     except OSError as error:
-        warnings.warn(
-            f"Could not keep {path} for the next time ({error}); set SARLEARN_CACHE to a directory "
-            "that can be written.",
-            UserWarning,
-            stacklevel=2,
+        from sarlearn.exceptions import SarlearnWarning, warn
+
+        warn(
+            SarlearnWarning(
+                f"Could not keep {path} for the next time ({error}); set SARLEARN_CACHE to a "
+                "directory that can be written."
+            )
         )
 
 

@@ -1,6 +1,5 @@
 """Which attributes drive labelling? Forward selection by BIC over a shortlist."""
 
-import warnings
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,6 +10,7 @@ from sarlearn._view.flexible import flexible_score
 from sarlearn._view.inputs import Rows, check_count, check_positive, check_rows, generators, listed
 from sarlearn._view.parallel import run_all
 from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
+from sarlearn.exceptions import SelectionWarning, warn
 
 __all__ = ["PropensitySelection", "SelectionStep", "select_propensity_features"]
 
@@ -191,14 +191,7 @@ def select_propensity_features(
         linear_path, _ = _Forward(rows, groups, C, None).run()
         linear = [step.feature for step in linear_path if step.taken]
         if set(linear) != set(features):
-            warnings.warn(
-                "The linear class model selects "
-                f"{listed(linear) if linear else 'none'}, the flexible one "
-                f"{listed(features) if features else 'none'}: the choice hangs on the form of the "
-                "class model. In doubt use all of them.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn(SelectionWarning(linear, features))
     stability = None
     if n_resamples:
         found = run_all(partial(_resample, forward, start), draws, n_jobs, "Selection")

@@ -5,7 +5,6 @@ classes is estimated without bias by putting ``v`` in their place. Where a score
 classes of two rows, a row is never multiplied with itself.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from sklearn.metrics import make_scorer
 from sklearn.utils.validation import column_or_1d
 
 from sarlearn._validation import check_propensity, encode_labels
+from sarlearn.exceptions import UnequalPropensityWarning, warn
 
 __all__ = [
     "IPWScores",
@@ -151,12 +151,7 @@ def ipw_scores(
     weight = 1 / e[labelled]
     effective = float(weight.sum() ** 2 / (weight**2).sum())
     if effective < FEW_EFFECTIVE:
-        warnings.warn(
-            f"The {len(weight)} labelled rows are worth {effective:.0f} equally likely ones: the "
-            "propensities are too unequal for these scores. Use more rows, or set clip.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn(UnequalPropensityWarning(len(weight), effective))
     return IPWScores(
         scores={name: value for name, (value, _) in found.items()},
         standard_errors={name: _error(pull) for name, (_, pull) in found.items()},
@@ -352,9 +347,7 @@ def _brier(v, p):
 def _quotient(numerator, denominator, what: str, reason: str):
     bottom = float(denominator.mean())
     if bottom == 0:
-        warnings.warn(
-            f"{what} is undefined and set to 0: {reason}.", UndefinedMetricWarning, stacklevel=4
-        )
+        warn(UndefinedMetricWarning(f"{what} is undefined and set to 0: {reason}."))
         return 0.0, np.zeros(len(numerator))
     value = float(numerator.mean()) / bottom
     return value, (numerator - value * denominator) / bottom

@@ -1,12 +1,11 @@
 """Scores of classifiers and propensities where the true classes are known."""
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length
 
 from sarlearn._validation import check_weights, encode_classes
+from sarlearn.exceptions import warn
 
 __all__ = [
     "class_prior_error",
@@ -334,5 +333,4 @@ def _probabilities(values, name: str, n_rows: int, *, one_for_all: bool = False)
 
 
 def _warn_undefined(message: str) -> None:
-    # The caller of the public function: past this, the helper that found it, and the function.
-    warnings.warn(message, UndefinedMetricWarning, stacklevel=4)
+    warn(UndefinedMetricWarning(message))

@@ -1,6 +1,5 @@
 """The contract every class-prior estimator keeps: three numbers, and whether one was cut off."""
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from sarlearn._compat import fit_context, get_feature_names, one_blas_thread
 from sarlearn._validation import encode_labels, is_dask, refuse_dask
+from sarlearn.exceptions import BoundaryWarning, warn
 
 
 @dataclass
@@ -129,13 +129,7 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         self.label_frequency_ = min(q * found.purity / max(pooled, 1e-300), 1.0)
         self.clipped_ = bool(found.at_boundary or not 0.0 < found.kappa < 1.0)
         if self.clipped_:
-            warnings.warn(
-                f"{type(self).__name__}: the estimate is at the boundary of its range: the share "
-                f"of positives among the unlabelled rows comes out as {kappa:.3g}. Compare it with "
-                "other estimators (compare_priors) before using it.",
-                UserWarning,
-                stacklevel=4,
-            )
+            warn(BoundaryWarning("unlabelled_prior", kappa, type(self).__name__))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "class_prior_")

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length
 
 from sarlearn._validation import encode_labels
+from sarlearn.exceptions import DisagreementWarning, FewLabelsWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative
 from sarlearn.priors._scores import ScorePriorEstimator, out_of_fold_scores
 from sarlearn.priors.alphamax import AlphaMax
@@ -231,7 +232,7 @@ def compare_priors(
     with _progress(list(chosen), verbose) as steps:
         for name in steps:
             estimator = clone(chosen[name])
-            started = time.perf_counter()
+            started, failure = time.perf_counter(), []
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
@@ -240,13 +241,16 @@ def compare_priors(
                     else:
                         fitted[name] = estimator.fit(X, labelled)
                 except ValueError as error:
-                    warnings.warn(f"failed: {error}", UserWarning, stacklevel=1)
-            rows.append(_row(name, fitted.get(name), time.perf_counter() - started, caught))
+                    failure = [f"failed: {error}"]
+            # Few labels are warned of once for all methods, not in the notes of each.
+            notes = [str(w.message) for w in caught if not issubclass(w.category, FewLabelsWarning)]
+            seconds = time.perf_counter() - started
+            rows.append(_row(name, fitted.get(name), seconds, notes + failure))
     if not fitted:
         raise ValueError("No method gave an estimate. " + "; ".join(r.notes[-1] for r in rows))
     comparison = PriorComparison(rows, fitted, scoring_seconds, max_disagreement)
     if comparison.disagree:
-        warnings.warn(comparison.verdict, UserWarning, stacklevel=2)
+        warn(DisagreementWarning(comparison.spread, comparison.verdict))
     return comparison
 
 
@@ -276,9 +280,7 @@ def _choose(estimators, single_sample: bool, random_state) -> dict[str, PriorEst
     return chosen
 
 
-def _row(name: str, fitted: PriorEstimator | None, seconds: float, caught: list) -> PriorRow:
-    few = "labelled rows: with fewer than"  # said once for all methods
-    notes = [str(w.message) for w in caught if few not in str(w.message)]
+def _row(name: str, fitted: PriorEstimator | None, seconds: float, notes: list[str]) -> PriorRow:
     if fitted is None:
         return PriorRow(name, np.nan, np.nan, np.nan, False, seconds, notes)
     return PriorRow(

@@ -146,6 +146,6 @@ class CrossFitPrior(PriorEstimator):
             level_name="edge of the range",
             name="profile log-likelihood",
         )
-        warn_wide(found, stacklevel=5)
+        warn_wide(found)
         share = float(labelled.mean())
         return Estimate((labels.class_prior - share) / (1 - share))

@@ -1,6 +1,5 @@
 """Kernel mean embedding: how far can the labelled part be taken out of the mixture."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -8,6 +7,7 @@ from scipy.stats import gamma
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
+from sarlearn.exceptions import NotSeparatedWarning, warn
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._kernels import (
     balanced_subsample,
@@ -160,7 +160,11 @@ class KernelMean(PriorEstimator):
         kappa, at_boundary = _search(embedding, embedding.threshold(self.variant), self.max_prior)
         chosen = 1 / (1 - kappa)
         if not self.separated_:
-            self._warn_not_separated(kappa, embedding, len(labelled))
+            warn(
+                NotSeparatedWarning(
+                    embedding.n_labelled, embedding.n_unlabelled, kappa, len(labelled)
+                )
+            )
         tried = np.array(sorted(embedding.distances.items()))
         self.curve_ = PriorCurve(
             tried[:, 0],
@@ -173,20 +177,6 @@ class KernelMean(PriorEstimator):
             name="distances",
         )
         return Estimate(kappa, at_boundary)
-
-    def _warn_not_separated(self, kappa: float, embedding: "_Embedding", n_rows: int) -> None:
-        more = f", raise max_rows ({self.n_rows_used_} of {n_rows} rows were used)"
-        warnings.warn(
-            f"KernelMean: the {embedding.n_labelled} labelled and {embedding.n_unlabelled} "
-            "unlabelled rows look like samples of one distribution (their kernel means are no "
-            "further apart than chance puts them, a test of level 0.01), so the share of positives "
-            f"among the unlabelled, {kappa:.3g}, is mostly noise, and larger ones up to 1 agree "
-            f"with the rows too. Label more rows{more if self.n_rows_used_ < n_rows else ''}, drop "
-            "columns that have nothing to do with the class, or compare with estimators on scores "
-            "(compare_priors).",
-            UserWarning,
-            stacklevel=5,
-        )
 
 
 def _search(embedding: "_Embedding", threshold: float, max_prior: float) -> tuple[float, bool]:

@@ -29,7 +29,7 @@ def summarize(
     source: str | None = None,
     label: str | None = None,
     id_name: str | None = None,
-    warnings: Sequence[str] = (),
+    warnings: Sequence[Warning | str] = (),
     checks: dict[str, Any] | None = None,
     whole: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -49,8 +49,9 @@ def summarize(
         How many of the most probable hidden positives to list.
     source, label, id_name : str, optional
         Names of the file, the label column and the identifier, for the text.
-    warnings : sequence of str
-        Messages of the fit, shown with those found here.
+    warnings : sequence of Warning or str
+        What the fit warned of, shown with what is found here. Of two warnings of one class (see
+        :mod:`sarlearn.exceptions`) the fit's is shown.
     checks : dict, optional
         As :func:`~sarlearn.reporting.run_checks` gives them, to be told too.
     whole : dict, optional

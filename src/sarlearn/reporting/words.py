@@ -1,45 +1,66 @@
 """Plain sentences: what to be careful about, and what is taken for granted."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from sarlearn.exceptions import (
+    FEW_LABELS,
+    BoundaryWarning,
+    EveryColumnWarning,
+    FewLabelsWarning,
+    NotConvergedWarning,
+    UnidentifiedWarning,
+)
 
 # Widths of the range of class priors that the labels admit. Where estimates were good it was
 # below the first; above the second the mean error was five times that of the others.
 NARROW, WIDE = 0.05, 0.2
 
 
-def warnings_of(summary: dict[str, Any], messages: list[str]) -> list[str]:
-    """Messages of the fit, then what the numbers themselves warn of; none said twice."""
-    found = list(dict.fromkeys(messages))
-    said = " ".join(found).lower()
+def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list[str]:
+    """What the fit warned of, then what the numbers themselves warn of; nothing said twice.
+
+    A sentence about the numbers is left out where the fit itself gave such a warning.
+    """
+    found = list(dict.fromkeys(" ".join(str(warning).split()) for warning in given))
+    kinds = {_kind(warning) for warning in given}
+    found.extend(sentence for kind, sentence in _from_numbers(summary) if kind not in kinds)
+    return found
+
+
+def _kind(warning: Warning | str) -> type | tuple[type, str]:
+    """What tells warnings apart: their class, and which estimate is at its boundary."""
+    if isinstance(warning, BoundaryWarning):
+        return BoundaryWarning, warning.quantity
+    return type(warning)
+
+
+def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Sentences that the numbers call for, each with the kind of warning that says the same."""
     data, propensity = summary["data"], summary["propensity"]
     attributes = summary["model"]["propensity_attributes"]
-
-    def add(topic: str, sentence: str) -> None:
-        if topic not in said:
-            found.append(sentence)
-
-    if data["labelled"] < 30:
-        add(
-            "labelled rows",
-            f"Only {data['labelled']} rows are labelled. With fewer than 30 every number here is "
-            "very uncertain.",
+    if data["labelled"] < FEW_LABELS:
+        yield (
+            FewLabelsWarning,
+            f"Only {data['labelled']} rows are labelled. With fewer than {FEW_LABELS} every number "
+            "here is very uncertain.",
         )
     if not attributes:
-        add(
-            "propensity attributes",
+        yield (
+            None,
             "No propensity attribute was named, so every positive is taken to have the same chance "
             "of being labelled (SCAR). If some kinds of people or things are labelled more "
             "readily than others, name the columns that say which.",
         )
     if attributes and len(attributes) == data["attributes"]:
-        add(
-            "identif",
+        yield (
+            EveryColumnWarning,
             "Every attribute is a propensity attribute. Then the data cannot tell a rare class "
             "from rare labelling: leave out attributes that do not influence labelling.",
         )
     if propensity["lowest"] > 0.97:
-        add(
-            "near 1",
+        yield (
+            (BoundaryWarning, "label_frequency"),
             "The chance of being labelled comes out near 1 everywhere: nearly no hidden positives "
             "are found. Check this against what is known of the labelling.",
         )
@@ -50,25 +71,26 @@ def warnings_of(summary: dict[str, Any], messages: list[str]) -> list[str]:
         if group["labelled"] == 0 and group["rows"] >= 10
     ]
     if empty:
-        add(
-            "without any labelled",
+        # Beside the fit's own warning, which counts such groups and does not name them.
+        yield (
+            None,
             "No row is labelled where "
             + "; ".join(empty[:3])
             + (" (and more)" * (len(empty) > 3))
             + ". What is said of such rows is guessed from others.",
         )
     if not summary["convergence"]["converged"]:
-        add(
-            "converge",
+        yield (
+            NotConvergedWarning,
             f"The fit stopped after {summary['convergence']['n_iter']} rounds before it had "
             "settled; allow more rounds (max_iter) or use fewer propensity attributes.",
         )
     certainty = summary["certainty"]
     if certainty is not None and certainty["width"] > WIDE:
-        add("pin the class prior down", sure_sentence(summary))
+        yield UnidentifiedWarning, sure_sentence(summary)
     if not 0.005 < summary["estimates"]["class_prior"] < 0.995:
-        add(
-            "class prior",
+        yield (
+            (BoundaryWarning, "class_prior"),
             f"The estimated class prior, {summary['estimates']['class_prior']:.1%}, is at the edge "
             "of what is possible; do not rely on it.",
         )
@@ -78,12 +100,11 @@ def warnings_of(summary: dict[str, Any], messages: list[str]) -> list[str]:
         for low, predicted, high in zip(own["low"], own["predicted"], own["high"], strict=True)
     )
     if outside > len(own["predicted"]) / 2:
-        add(
-            "calibration",
+        yield (
+            None,
             f"In {outside} of {len(own['predicted'])} groups of rows the observed share of labels "
             "lies outside what the model predicts; it describes the labelling only roughly.",
         )
-    return found
 
 
 def assumptions_of(summary: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._validation import is_dask
+from sarlearn.exceptions import IdentifierColumnWarning, warn
 from sarlearn.tables.columns import MISSING, as_frame, is_constant, kind_of, numbers, words
 from sarlearn.tables.files import nearest
 
@@ -206,12 +207,7 @@ class TableEncoder(  # type: ignore[call-arg]
 
     def _warn_of_identifier(self, name: str, n_values: int, n_rows: int) -> None:
         if n_values > self.max_categories and 2 * n_values > n_rows:
-            warnings.warn(
-                f"Column {name!r} has {n_values} different values in {n_rows} rows; most of them "
-                f"share one column {OTHER!r}. If it identifies rows, leave it out.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn(IdentifierColumnWarning(name, n_values, n_rows))
 
     def transform(self, X):
         """Encode a table; columns are found by name, others than those of fit are ignored."""

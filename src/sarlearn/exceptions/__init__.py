@@ -1,0 +1,54 @@
+"""Everything the package warns of: a class per kind of warning, with the numbers as fields.
+
+Filter by class, never by text::
+
+    import warnings
+    from sarlearn.exceptions import FewLabelsWarning
+
+    warnings.simplefilter("ignore", FewLabelsWarning)
+
+This room lies below all others and imports none of them.
+"""
+
+from sarlearn.exceptions._base import SarlearnWarning, warn
+from sarlearn.exceptions._learning import (
+    FEW_LABELS,
+    BoundaryWarning,
+    EveryColumnWarning,
+    FewerFoldsWarning,
+    FewLabelsWarning,
+    NoPropensityWarning,
+    NotConvergedWarning,
+    NotSeparatedWarning,
+    SparseStrataWarning,
+    UnidentifiedWarning,
+    UnlabelledStratumWarning,
+)
+from sarlearn.exceptions._tools import (
+    DisagreementWarning,
+    IdentifierColumnWarning,
+    OtherVersionWarning,
+    SelectionWarning,
+    UnequalPropensityWarning,
+)
+
+__all__ = [
+    "FEW_LABELS",
+    "BoundaryWarning",
+    "DisagreementWarning",
+    "EveryColumnWarning",
+    "FewLabelsWarning",
+    "FewerFoldsWarning",
+    "IdentifierColumnWarning",
+    "NoPropensityWarning",
+    "NotConvergedWarning",
+    "NotSeparatedWarning",
+    "OtherVersionWarning",
+    "SarlearnWarning",
+    "SelectionWarning",
+    "SparseStrataWarning",
+    "UnequalPropensityWarning",
+    "UnidentifiedWarning",
+    "UnlabelledStratumWarning",
+    "warn",
+]
