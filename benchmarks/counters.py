@@ -36,7 +36,7 @@ def counting(n_columns: int) -> Iterator[Counts]:
     counts = Counts()
     the_total, the_matvec, the_arrival = RowBlocks.total, RowBlocks.matvec, LogisticEM._arrive
     the_hessian = sarlearn._engine.kernels.hessian
-    users = (sarlearn._em, sarlearn._logistic, sarlearn._engine.propensity)
+    users = (sarlearn._engine.em, sarlearn._engine.logistic, sarlearn._engine.propensity)
 
     def elements_of(blocks):
         if not blocks.is_sparse:

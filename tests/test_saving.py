@@ -102,7 +102,7 @@ def test_unknown_types_are_refused_by_name(tmp_path):
     [
         ("sarlearn.classifiers.SAREMClassifier", True),
         ("sarlearn.tables.TableEncoder", True),
-        ("sarlearn.tables.FromColumns", True),
+        ("sarlearn.tables.pipeline.FromColumns", True),
         ("sarlearn.cli.main", False),
         ("sarlearn.tables.files.Path", False),
         ("sarlearn.no_such_module.Thing", False),

@@ -9,14 +9,11 @@ from sklearn.linear_model import LogisticRegression
 
 import reference
 from conftest import make_pu
-from sarlearn import (
-    KnownPropensityClassifier,
-    SAREMClassifier,
-    _blocks,
-    _em,
-    _logistic,
-    _propensity,
-)
+from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn._engine import blocks as _blocks
+from sarlearn._engine import em as _em
+from sarlearn._engine import logistic as _logistic
+from sarlearn._engine import propensity as _propensity
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.fixed_point import run_to_fixed_point
 from sarlearn._engine.propensity import (

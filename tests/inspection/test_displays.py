@@ -12,13 +12,13 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn._view import style as _style
 from sarlearn._view.parts import take_apart
 from sarlearn.inspection import (
     ConvergenceDisplay,
     LabelCalibrationDisplay,
     PosteriorDisplay,
     PropensityDisplay,
-    _style,
 )
 from sarlearn.tables import make_table_classifier
 from table_data import patients

@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import Pipeline
 
-from sarlearn.tables import (
+from sarlearn.tables.pipeline import (
     FromColumns,
     TableEncoder,
     make_table_classifier,
