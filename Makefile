@@ -31,10 +31,8 @@ bench: $(READY)
 # The paper's experiments: the reduced grid, or with FULL=1 the whole protocol. It can be stopped and
 # started again; only missing cells run.
 reproduce: $(READY)
-	$(BIN)/python -m experiments run experiments/$(if $(FULL),full,reduced).toml
-	$(BIN)/python -m experiments analyse
-	$(BIN)/python -m experiments plot
-	$(BIN)/python -m experiments write --readme README.md
+	$(BIN)/python -m experiments run experiments/paper/$(if $(FULL),full,reduced).toml
+	$(BIN)/python -m experiments report paper
 
 lint: $(READY)
 	$(BIN)/ruff check .

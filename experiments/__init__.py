@@ -1,5 +1,5 @@
-"""The experiments of Bekker and Davis (2018), rerun with the library's public estimators.
+"""Measurements of the library: one folder per study, all run by one harness.
 
-Four steps that run apart, each a command (``python -m experiments STEP``): ``run`` measures cells,
-``analyse`` makes the tables, ``plot`` the figures, ``write`` the write-up ``RESULTS.md``.
+``python -m experiments run GRID.toml`` measures the missing cells of a grid, and
+``python -m experiments report STUDY`` writes the study's report and figures from its tables.
 """

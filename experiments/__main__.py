@@ -1,6 +1,7 @@
-"""The four steps as commands: ``python -m experiments {run,analyse,plot,write}``."""
+"""Measure the cells of a grid, or write the report of a study from its tables."""
 
 import argparse
+import importlib
 import signal
 import sys
 import threading
@@ -10,43 +11,35 @@ HERE = Path(__file__).parent
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse the command line and take the step asked for; the exit status."""
+    """Parse the command line and do what it asks for; the exit status."""
     options = _parser().parse_args(arguments)
-    if options.step == "run":
+    if options.command == "run":
         return _run(options)
-    if options.step == "analyse":
-        from .analyse import analyse
-
-        analyse(options.results)
-    elif options.step == "plot":
-        from .plot import plot
-
-        plot(options.results, options.figures)
-    else:
-        from .write import write
-
-        write(options.results, options.figures, options.output)
-        if options.readme is not None:
-            from .grids import Grids
-            from .headline import update_readme
-
-            update_readme(options.readme, Grids(options.results))
+    for study in options.studies or studies():
+        importlib.import_module(f"experiments.{study}.report").main()
+        print(f"experiments/{study}: report and figures written.", file=sys.stderr)
     return 0
 
 
+def studies() -> list[str]:
+    """The folders here that have a report."""
+    return sorted(path.parent.name for path in HERE.glob("*/report.py"))
+
+
 def _run(options: argparse.Namespace) -> int:
-    from .cells import load_configuration
-    from .runner import Stopped, run
+    from .harness.cells import load_configuration
+    from .harness.runner import Stopped, run
 
     configuration = load_configuration(options.configuration).only(options.only)
+    folder = options.configuration.parent
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     try:
         counts = run(
             configuration,
-            runs=options.runs,
-            results=options.results,
+            runs=options.runs or folder / "runs",
+            results=options.results or folder / "results",
             workers=options.workers,
             time_limit=60 * options.minutes if options.minutes is not None else None,
             fresh=options.fresh,
@@ -67,27 +60,26 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    steps = parser.add_subparsers(dest="step", required=True)
-    run = steps.add_parser("run", help="measure the missing cells of a grid")
-    run.add_argument("configuration", type=Path, help="a grid, experiments/reduced.toml say")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="measure the missing cells of a grid")
+    run.add_argument("configuration", type=Path, help="such as experiments/paper/reduced.toml")
     run.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these experiments")
-    run.add_argument("--runs", type=Path, default=HERE / "runs", help="log of finished cells")
-    run.add_argument("--workers", type=int, default=None, help="processes (default: one a core)")
-    run.add_argument("--minutes", type=float, default=None, help="start no cell after this time")
+    run.add_argument("--runs", type=Path, help="log of finished cells (default: beside the grid)")
+    run.add_argument("--results", type=Path, help="tables (default: results/ beside the grid)")
+    run.add_argument("--workers", type=int, help="processes (default: one per core)")
+    run.add_argument("--minutes", type=float, help="start no cell after this time")
     run.add_argument("--fresh", action="store_true", help="measure finished cells again")
     run.add_argument("--retry-failed", action="store_true", help="measure failed cells again")
     run.add_argument("--adopt", action="store_true", help="count cells in the tables as finished")
-    steps.add_parser("analyse", help="make the tables of the paper from the results")
-    steps.add_parser("plot", help="draw the figures")
-    steps.add_parser("write", help="write RESULTS.md")
-    for name, step in steps.choices.items():
-        step.add_argument("--results", type=Path, default=HERE / "results")
-        if name in ("plot", "write"):
-            step.add_argument("--figures", type=Path, default=HERE / "figures")
-        if name == "write":
-            step.add_argument("--output", type=Path, default=HERE / "RESULTS.md")
-            step.add_argument("--readme", type=Path, help="also its two tables, between its marks")
+    report = commands.add_parser("report", help="write reports and figures from the tables")
+    report.add_argument("studies", nargs="*", type=_study, metavar="STUDY", help="default: all")
     return parser
+
+
+def _study(name: str) -> str:
+    if name not in studies():
+        raise argparse.ArgumentTypeError(f"no study {name!r}; there are {', '.join(studies())}")
+    return name
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Can the checks be trusted? Sizes, power, coverage and bias, by simulation."""
