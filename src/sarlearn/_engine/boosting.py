@@ -1,0 +1,435 @@
+"""Joint boosting: ``f`` by boosted trees, ``e`` by the label model on their held-out logits.
+
+Trees climb the likelihood of the labels, ``P(s=1|x) = f(x) e(x_e)``, directly; no EM refits them.
+Each fold has a booster that has not seen it. Their held-out logits ``F`` go into the label model,
+``sigmoid(a F + b) sigmoid(phi . x_e + phi_0)``, which gives the next propensity. A run:
+
+1. a first propensity, from a linear model;
+2. boost from a constant; once the trees are calm, the propensity follows the held-out logits;
+3. boost again, with that propensity held, from a linear start;
+4. keep what explains the held-out labels better.
+
+Two runs, with other folds and another first propensity, are averaged: which folds are drawn moves
+the class prior more than anything else. Of more than SAMPLE_ROWS rows the runs see a sample; one
+more boosting on all rows, with the propensity they found held, then gives ``f``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logit
+
+from sarlearn._engine.boosting_starts import (
+    Folds,
+    LinearStart,
+    Propensity,
+    cross_fit_start,
+    linear_start,
+    sar_em_start,
+)
+from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
+from sarlearn._engine.linear_columns import LinearColumns
+from sarlearn._engine.trees import Boosting, FoldBoosters, Trees, TreeSettings
+
+# The held-out logits are looked at every so many rounds,
+CHECK_EVERY = 5
+# boosting ends that many rounds after the best look,
+PATIENCE = 25
+# and the propensity stays at its first value until then: early logits are too flat to tell class
+# from labelling, and one simulated labelling ran to e = 1.
+CALM = 20
+# Scoring steps of the label model between looks.
+WARM_STEPS = 3
+# Logits beyond it teach the trees nothing more.
+LOGIT_LIMIT = 12.0
+LEAST_HESSIAN = 1e-6
+# Rows that the runs see, and labelled ones that must be among them, before a last boosting on all.
+SAMPLE_ROWS, SAMPLE_LABELS = 20_000, 2_000
+
+
+@dataclass(frozen=True)
+class BoostingSettings:
+    """What a user may set, but for the folds."""
+
+    trees: TreeSettings = field(default_factory=TreeSettings)
+    max_iter: int = 300
+    propensity_ridge: float = 10.0
+    slope_pull: tuple[float, float] | None = (0.1, 0.7)
+    n_jobs: int = 1
+
+
+@dataclass
+class Rows:
+    """The data of a fit: ``X`` for the trees, its terms for linear models, and the labels.
+
+    ``terms`` numbers those linear terms that the propensity depends on; ``known`` is the
+    propensity where it is known.
+    """
+
+    X: np.ndarray | sparse.csr_array
+    categorical: np.ndarray
+    linear: LinearColumns
+    terms: np.ndarray
+    labelled: np.ndarray
+    weight: np.ndarray | None
+    known: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.labelled)
+
+    def take(self, rows: np.ndarray) -> "Rows":
+        parts = {name: getattr(self, name) for name in ("labelled", "weight", "known")}
+        taken = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return replace(self, X=self.X[rows], **taken)
+
+    def attributes(self) -> np.ndarray:
+        """The terms of the propensity."""
+        return self.linear.part(self.terms).dense(self.X)
+
+
+@dataclass
+class Ensemble:
+    """``f`` of one run: the folds' boosters on their start, averaged, then ``a F + b``."""
+
+    trees: list[Trees]
+    start: LinearStart | float
+    slope: float
+    intercept: float
+
+    def logit(self, X, linear: LinearColumns) -> np.ndarray:
+        if isinstance(self.start, LinearStart):
+            total = self.start.logits(X, linear).mean(axis=0)
+        else:
+            total = np.full(X.shape[0], self.start)
+        for trees in self.trees:
+            total += trees.predict(X) / len(self.trees)
+        return self.slope * total + self.intercept
+
+
+@dataclass
+class Run:
+    """What one run found.
+
+    ``rounds`` is where the boosting that was kept is best; ``stopped``, whether more rounds were
+    tried and did not help.
+    """
+
+    ensemble: Ensemble
+    labels: LabelFit
+    profile: Profile
+    rounds: int
+    stopped: bool
+
+
+@dataclass
+class BoostedFit:
+    """The runs, and a record of every look."""
+
+    runs: list[Run]
+    history: dict[str, np.ndarray]
+
+    @property
+    def class_prior(self) -> float:
+        return float(np.mean([run.labels.class_prior for run in self.runs]))
+
+    @property
+    def class_prior_range(self) -> tuple[float, float]:
+        """From the lowest prior that a run admits to the highest."""
+        return (
+            min(run.profile.low for run in self.runs),
+            max(run.profile.high for run in self.runs),
+        )
+
+    @property
+    def slope(self) -> float:
+        return float(np.mean([run.labels.slope for run in self.runs]))
+
+    @property
+    def propensity(self) -> Propensity:
+        """The mean of the runs' logits."""
+        return mean_propensity([run.labels for run in self.runs])
+
+
+def mean_propensity(labels: Sequence[LabelFit]) -> Propensity:
+    coef = np.mean([one.propensity_coef for one in labels], axis=0)
+    return Propensity(coef, float(np.mean([one.propensity_intercept for one in labels])))
+
+
+def n_looks(settings: BoostingSettings, n_runs: int) -> int:
+    """How often at most a fit reports: two boostings per run, and one on all rows."""
+    return (2 * n_runs + 1) * -(-settings.max_iter // CHECK_EVERY)
+
+
+def fit_boosted(
+    rows: Rows,
+    folds: Sequence[Folds],
+    settings: BoostingSettings,
+    *,
+    keep_first: bool = False,
+    report: Callable[[], None] = lambda: None,
+) -> BoostedFit:
+    """The average of runs, one per element of ``folds``.
+
+    Where ``keep_first``, no column is left that could tell class from labelling: the first
+    propensity stays, and only slope and intercept of the logits are fitted to it.
+    """
+    history, sample = History(report), _sample(rows)
+    part = rows if sample is None else rows.take(sample)
+    firsts = _FirstPropensities(part, keep_first)
+    runs = []
+    for number, own in enumerate(folds):
+        if sample is not None:
+            own = [_among(sample, pair) for pair in own]
+        history.run = number
+        runs.append(_run(part, own, firsts.of(number, own), firsts, settings, history))
+    if sample is not None:
+        history.run = len(runs)
+        runs = [_run_on_all(rows, folds[0], runs, keep_first, settings, history)]
+    return BoostedFit(runs, history.as_dict())
+
+
+class _FirstPropensities:
+    """What the runs start from: SAR-EM's propensity, and that of the linear cross-fit, by turns."""
+
+    def __init__(self, rows: Rows, keep: bool):
+        self.rows, self.keep = rows, keep
+        self.linear = rows.linear.transform(rows.X)
+        self.attributes = rows.attributes()
+        self._sar_em, self.theta = Propensity(np.empty(0), 0.0), np.zeros(len(rows.linear) + 1)
+        if rows.known is None:
+            self._sar_em, self.theta = sar_em_start(
+                self.linear, rows.labelled, rows.weight, rows.terms
+            )
+
+    def of(self, number: int, folds: Folds) -> Propensity:
+        if self.keep or self.rows.known is not None or number % 2 == 0:
+            return self._sar_em
+        given = self.linear, self.attributes, self.rows.labelled, self.rows.weight
+        return cross_fit_start(*given, folds, self._sar_em, self.theta)
+
+
+def _run(
+    rows: Rows,
+    folds: Folds,
+    first: Propensity,
+    starts: _FirstPropensities,
+    settings: BoostingSettings,
+    history: "History",
+) -> Run:
+    labeller = Labeller(rows, starts.attributes, first if starts.keep else None, settings)
+    boosters = FoldBoosters(rows.X, folds, settings.trees, rows.categorical, settings.n_jobs)
+    e = first.of(starts.attributes) if rows.known is None else rows.known
+    prior = float(np.clip(labeller.label_share / np.average(e, weights=rows.weight), 0.02, 0.8))
+    one = _boost(boosters, float(logit(prior)), e, labeller, settings, history, follow=True)
+    linear = linear_start(starts.linear, rows.labelled, rows.weight, one.e, folds, starts.theta)
+    offsets = linear.logits(rows.X, rows.linear)
+    two = _boost(boosters, linear, one.e, labeller, settings, history, offsets=offsets)
+    return labeller.finish(max(one, two, key=lambda found: found.labels.log_likelihood))
+
+
+def _run_on_all(
+    rows: Rows,
+    folds: Folds,
+    runs: list[Run],
+    keep_first: bool,
+    settings: BoostingSettings,
+    history: "History",
+) -> Run:
+    """Boost on all rows, with the propensity of the runs on a sample, from the first one's start.
+
+    Its linear start has not seen the row either: the sample's folds are parts of these.
+    """
+    attributes = rows.attributes()
+    found = mean_propensity([run.labels for run in runs])
+    labeller = Labeller(rows, attributes, found if keep_first else None, settings)
+    boosters = FoldBoosters(rows.X, folds, settings.trees, rows.categorical, settings.n_jobs)
+    e = found.of(attributes) if rows.known is None else rows.known
+    start = runs[0].ensemble.start
+    offsets = None
+    if isinstance(start, LinearStart):
+        offsets = start.logits(rows.X, rows.linear)
+    last = _boost(boosters, start, e, labeller, settings, history, offsets=offsets)
+    return labeller.finish(last)
+
+
+@dataclass
+class Boosted:
+    """One boosting at its best look: trees, held-out logits, and what the label model says."""
+
+    trees: list[Trees]
+    start: LinearStart | float
+    scores: np.ndarray
+    labels: LabelFit
+    e: np.ndarray
+    rounds: int
+    stopped: bool
+
+
+def _boost(
+    boosters: FoldBoosters,
+    start: LinearStart | float,
+    e: np.ndarray,
+    labeller: "Labeller",
+    settings: BoostingSettings,
+    history: "History",
+    *,
+    offsets: np.ndarray | None = None,
+    follow: bool = False,
+) -> Boosted:
+    """Rounds until the held-out likelihood has not risen for PATIENCE of them.
+
+    Where ``follow``, the propensity is renewed at every look from CALM on.
+    """
+    boosting = boosters.start([start] * len(boosters.folds) if offsets is None else list(offsets))
+    looks = Looks(labeller, history)
+    if offsets is not None:  # a linear start may need no trees
+        looks.take(boosting.held_out(), 0)
+    rounds, calm = 0, CALM if follow else 0
+    while rounds < settings.max_iter and rounds - max(looks.best, calm) < PATIENCE:
+        step = min(CHECK_EVERY, settings.max_iter - rounds)
+        boosting.advance(step, labeller.derivatives(e))
+        rounds += step
+        if rounds >= min(calm, settings.max_iter):
+            looks.take(boosting.held_out(), rounds)
+            e = looks.e if follow else e
+    stopped = rounds < settings.max_iter or looks.best < rounds
+    labels = labeller.fit(looks.best_scores)
+    e = labeller.propensity(labels)
+    return Boosted(boosting.trees(looks.best), start, looks.best_scores, labels, e, looks.best, stopped)
+
+
+class Looks:
+    """Looks at the held-out logits: the label model on them, and which was the best."""
+
+    def __init__(self, labeller, history):
+        self._labeller, self._history = labeller, history
+        self._labels: LabelFit | None = None
+        self.best, self.best_value, self.best_scores = 0, -np.inf, np.empty(0)
+
+    def take(self, scores: np.ndarray, rounds: int) -> None:
+        self._labels = labels = self._labeller.fit(scores, self._labels)
+        if labels.log_likelihood > self.best_value:
+            self.best, self.best_value, self.best_scores = rounds, labels.log_likelihood, scores
+        self._history.add(rounds, labels)
+
+    @property
+    def e(self) -> np.ndarray:
+        """The propensity of the last look."""
+        return self._labeller.propensity(self._labels)
+
+
+class Labeller:
+    """The labels' side of a fit: derivatives by the logits, likelihood, the label model.
+
+    ``held`` is a propensity that stays, as ``rows.known`` does.
+    """
+
+    def __init__(self, rows: Rows, attributes, held: Propensity | None, settings):
+        self._rows, self._attributes, self._held, self._settings = rows, attributes, held, settings
+        self._weight = rows.weight
+        self.label_share = float(np.average(rows.labelled, weights=rows.weight))
+        known = held.of(attributes) if held is not None else None
+        self._known = rows.known if rows.known is not None else known
+        self.learns = self._known is None
+
+    def derivatives(self, e: np.ndarray):
+        labelled, weight, not_e = self._rows.labelled, self._rows.weight, 1.0 - e
+
+        def of(rows: np.ndarray, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            part = None if weight is None else weight[rows]
+            return loss_derivatives(logits, e[rows], not_e[rows], labelled[rows], part)
+
+        return of
+
+    def _model(self, scores: np.ndarray) -> LabelModel:
+        labelled, weight = self._rows.labelled, self._rows.weight
+        scores = np.clip(scores, -LOGIT_LIMIT, LOGIT_LIMIT)
+        pull = self._settings.slope_pull
+        if self._known is not None:
+            none = np.empty((len(scores), 0))
+            return LabelModel(
+                scores, none, labelled, weight, slope_pull=pull, known_propensity=self._known
+            )
+        ridge = self._settings.propensity_ridge
+        return LabelModel(
+            scores, self._attributes, labelled, weight, propensity_ridge=ridge, slope_pull=pull
+        )
+
+    def fit(self, scores: np.ndarray, warm: LabelFit | None = None) -> LabelFit:
+        """In full, or a few steps from another fit."""
+        model = self._model(scores)
+        if warm is not None:
+            return model.fit(warm=warm, max_steps=WARM_STEPS)
+        labels = model.fit()
+        if self._held is not None:
+            labels.propensity_coef = self._held.coef
+            labels.propensity_intercept = self._held.intercept
+        return labels
+
+    def propensity(self, labels: LabelFit) -> np.ndarray:
+        if self._known is not None:
+            return self._known
+        return Propensity(labels.propensity_coef, labels.propensity_intercept).of(self._attributes)
+
+    def finish(self, found: Boosted) -> Run:
+        """The run that this boosting is: its ``f``, and the priors that the labels admit."""
+        labels = found.labels
+        ensemble = Ensemble(found.trees, found.start, float(labels.slope), labels.intercept)
+        if self._held is not None:
+            priors = np.unique([self.label_share, labels.class_prior, 1.0])
+            values = np.full(len(priors), labels.log_likelihood)
+            profile = Profile(self.label_share, 1.0, priors, values)
+        else:
+            profile = self._model(found.scores).profile(labels)
+        return Run(ensemble, labels, profile, found.rounds, found.stopped)
+
+
+def loss_derivatives(logits, e, not_e, labelled, weight) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient of ``-log P(s|x)`` by the logit of ``f``, and its expected second derivative.
+
+    With the second derivative of ``f`` alone, ``f (1-f)``, two to three times the rounds were
+    needed, and one simulated class stayed unlearned.
+    """
+    f = 1.0 / (1.0 + np.exp(-np.clip(logits, -LOGIT_LIMIT, LOGIT_LIMIT)))
+    not_f = 1.0 - f
+    pull = f * e * not_f / (not_f + f * not_e)
+    gradient = np.where(labelled, -not_f, pull)
+    hessian = np.maximum(pull * not_f, LEAST_HESSIAN)
+    if weight is not None:
+        gradient, hessian = gradient * weight, hessian * weight
+    return gradient, hessian
+
+
+def _sample(rows: Rows) -> np.ndarray | None:
+    """Rows that the runs see; None is all of them. Labels are rare: enough must be among them."""
+    share = float(rows.labelled.mean())
+    size = max(SAMPLE_ROWS, int(np.ceil(SAMPLE_LABELS / share)))
+    if len(rows) < 1.5 * size:
+        return None
+    return np.sort(np.random.default_rng(0).choice(len(rows), size, replace=False))
+
+
+def _among(sample: np.ndarray, pair) -> tuple[np.ndarray, np.ndarray]:
+    """The part of a fold that is in the sample, numbered as there."""
+    train, test = (np.flatnonzero(np.isin(sample, rows, assume_unique=True)) for rows in pair)
+    return train, test
+
+
+class History:
+    """One record per look; as arrays under their names in the end."""
+
+    NAMES = ("run", "stage", "round", "log_likelihood", "class_prior")
+
+    def __init__(self, report: Callable[[], None]):
+        self.run = 0
+        self._report, self._records = report, []
+
+    def add(self, rounds: int, labels: LabelFit) -> None:
+        self._records.append((self.run, rounds, labels.log_likelihood, labels.class_prior))
+        self._report()
+
+    def as_dict(self) -> dict[str, np.ndarray]:
+        table = np.array(self._records).reshape(-1, 4).T
+        return dict(zip(("run", "round", "log_likelihood", "class_prior"), table, strict=True))

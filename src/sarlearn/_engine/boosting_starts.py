@@ -1,0 +1,126 @@
+"""Where joint boosting starts: first propensities, and class logits, of linear models.
+
+A flexible ``f`` absorbs what labelling depends on, and nothing pulls that out again; so the first
+propensity decides. Terms are those of ``LinearColumns``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.em import LogisticEM, run_to_slope
+from sarlearn._engine.known_fit import KnownPropensityFit
+from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.linear_columns import LinearColumns
+from sarlearn._engine.propensity import choose_propensity, watch
+from sarlearn._engine.stopping import ModelSlopeRule
+
+# Inverse penalty of SAR-EM's class model, and of the class models that held-out scores come from.
+SAR_EM_C, SAR_EM_DECAY = 10.0, 0.9
+CS = (0.1, 1.0, 10.0)
+# Penalty on the propensity's slopes in the linear cross-fit.
+CROSS_FIT_RIDGE = 3.0
+# Linear logits are no surer than this: the trees could not take them back.
+START_LIMIT = 6.0
+FOLD_TOLERANCE = 1e-2
+CHUNK_ROWS = 20_000
+
+Folds = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass
+class Propensity:
+    """A logistic propensity of its terms."""
+
+    coef: np.ndarray
+    intercept: float
+
+    def of(self, attributes: np.ndarray) -> np.ndarray:
+        return expit(attributes @ self.coef + self.intercept)
+
+
+@dataclass
+class LinearStart:
+    """Class logits of linear models, one per fold, calibrated by their held-out rows."""
+
+    thetas: np.ndarray  # (n_folds, n_terms + 1), intercepts last
+    slope: float
+    intercept: float
+
+    def logits(self, X, linear: LinearColumns) -> np.ndarray:
+        """Of shape (n_folds, n_rows); terms are made of a part of the rows at a time."""
+        out = np.empty((len(self.thetas), X.shape[0]))
+        for first in range(0, X.shape[0], CHUNK_ROWS):
+            rows = slice(first, first + CHUNK_ROWS)
+            raw = linear.transform(X[rows]) @ self.thetas[:, :-1].T + self.thetas[:, -1]
+            out[:, rows] = (self.slope * raw + self.intercept).T
+        return np.clip(out, -START_LIMIT, START_LIMIT, out=out)
+
+
+def sar_em_start(linear, labelled, weight, terms: np.ndarray) -> tuple[Propensity, np.ndarray]:
+    """SAR-EM's propensity of the terms with these numbers, and its parameters of ``f``."""
+    propensity = choose_propensity(linear, terms, labelled, weight, 1.0)
+    em = LogisticEM(
+        RowBlocks(linear), labelled, weight, propensity, decay=SAR_EM_DECAY, C=SAR_EM_C
+    )
+    em.start()
+    rule = ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4)
+    run_to_slope(em, rule, 500)
+    theta = propensity.theta
+    return Propensity(theta[:-1].copy(), float(theta[-1])), em.theta.copy()
+
+
+def cross_fit_start(
+    linear, attributes, labelled, weight, folds: Folds, first: Propensity, theta: np.ndarray
+) -> Propensity:
+    """The linear cross-fit's propensity, from another one."""
+    found = first
+    for _ in range(2):
+        e = found.of(attributes)
+        _, logits = fold_fits(linear, labelled, weight, e, folds, theta)
+        scores = logits[:, _best(logits, e, labelled, weight)]
+        model = LabelModel(scores, attributes, labelled, weight, propensity_ridge=CROSS_FIT_RIDGE)
+        labels = model.fit()
+        found = Propensity(labels.propensity_coef, labels.propensity_intercept)
+    return found
+
+
+def linear_start(linear, labelled, weight, e, folds: Folds, theta) -> LinearStart:
+    """Linear class models without each fold, with the penalty that the held-out labels prefer."""
+    thetas, logits = fold_fits(linear, labelled, weight, e, folds, theta)
+    best = _best(logits, e, labelled, weight)
+    none = np.empty((len(e), 0))
+    fit = LabelModel(logits[:, best], none, labelled, weight, known_propensity=e).fit()
+    return LinearStart(thetas[:, best], float(fit.slope), fit.intercept)
+
+
+def fold_fits(linear, labelled, weight, e, folds: Folds, theta) -> tuple[np.ndarray, np.ndarray]:
+    """Class models with known propensity without each fold, for each of CS.
+
+    Returns the parameters, (n_folds, n_Cs, n_terms + 1), and the held-out logits, (n_rows, n_Cs).
+    """
+    thetas = np.empty((len(folds), len(CS), linear.shape[1] + 1))
+    logits, times = np.zeros((len(e), len(CS))), np.zeros(len(e))
+    for k, (train, test) in enumerate(folds):
+        part = None if weight is None else weight[train]
+        problem = KnownPropensityFit(RowBlocks(linear[train]), labelled[train], part, e[train])
+        for i, C in enumerate(CS):
+            warm = theta if i == 0 else thetas[k, i - 1]
+            thetas[k, i] = problem.solve(C, warm, tol=FOLD_TOLERANCE).theta
+        logits[test] += RowBlocks(linear[test]).matvec(thetas[k, :, :-1].T) + thetas[k, :, -1]
+        times[test] += 1
+    return thetas, logits / times[:, None]
+
+
+def _best(logits, e, labelled, weight) -> int:
+    return int(np.argmax([log_likelihood(g, e, labelled, weight) for g in logits.T]))
+
+
+def log_likelihood(g, e, labelled, weight) -> float:
+    """Of the labels, for logits ``g`` of the class probability and propensities ``e``."""
+    f, not_f = expit(g), expit(-g)
+    logs = np.log(np.maximum(np.where(labelled, f * e, not_f + f * (1 - e)), 1e-300))
+    return float(logs.sum() if weight is None else weight @ logs)

@@ -1,0 +1,191 @@
+"""LightGBM, and nothing else of it: binned rows, boosters per fold in lockstep, stored trees."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from sarlearn._engine.tree_text import check_text, trees_only
+
+# Rows from which the borders of the bins are found.
+BIN_ROWS = 50_000
+# Gradient and hessian of the loss by the logits of some rows.
+Derivatives = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def lightgbm() -> Any:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ImportError(
+            "BoostedSARClassifier needs LightGBM: pip install 'sarlearn[boost]'."
+        ) from error
+    return lightgbm
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How trees grow. Every booster runs one thread, so that sums do not depend on their number."""
+
+    learning_rate: float = 0.1
+    max_leaf_nodes: int = 15
+    min_samples_leaf: int = 20
+    l2_regularization: float = 1.0
+    max_bins: int = 127
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "objective": "none",
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.max_leaf_nodes,
+            "min_data_in_leaf": self.min_samples_leaf,
+            "lambda_l2": self.l2_regularization,
+            "max_bin": self.max_bins,
+            "bin_construct_sample_cnt": BIN_ROWS,
+            "feature_pre_filter": False,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": 1,
+            "seed": 0,
+            "verbosity": -1,
+        }
+
+
+class FoldBoosters:
+    """One booster per fold, trained without it; all take the same number of rounds.
+
+    Rows are binned once; what a fold trains on and is asked about are parts of that.
+
+    Parameters
+    ----------
+    X : ndarray or csr of shape (n_rows, n_features)
+    folds : sequence of (train, test) row numbers
+    settings : TreeSettings
+    categorical : sequence of int
+        Columns that hold codes of categories.
+    n_jobs : int
+        Folds that run at the same time.
+    """
+
+    def __init__(self, X, folds, settings: TreeSettings, categorical=(), n_jobs: int = 1):
+        lgb = lightgbm()
+        self._parameters, self._lgb = settings.parameters(), lgb
+        data = as_input(X)
+        binned = lgb.Dataset(
+            data, params=self._parameters, categorical_feature=[int(j) for j in categorical]
+        ).construct()
+        self._n_rows, self._n_features, self.folds = X.shape[0], X.shape[1], folds
+        self._times = np.zeros(X.shape[0])
+        for _, test in folds:
+            self._times[test] += 1
+        self._parts = [
+            tuple(binned.subset(np.sort(rows)).construct() for rows in pair) for pair in folds
+        ]
+        self._threads = min(n_jobs, len(folds))
+
+    def start(self, offsets: Sequence[np.ndarray | float]) -> "Boosting":
+        """New boosters, which add to the logits ``offsets``: of every row, one per fold."""
+        return Boosting(self, offsets)
+
+
+class Boosting:
+    """Boosters that grow, from :meth:`FoldBoosters.start`."""
+
+    def __init__(self, owner: FoldBoosters, offsets):
+        self._owner = owner
+        self._folds = [(np.sort(train), np.sort(test)) for train, test in owner.folds]
+        self._offsets = [np.broadcast_to(np.asarray(o, float), owner._n_rows) for o in offsets]
+        self._boosters = []
+        for train, test in owner._parts:
+            booster = owner._lgb.Booster(owner._parameters, train)
+            booster.add_valid(test, "held out")
+            self._boosters.append(booster)
+
+    def advance(self, rounds: int, derivatives: Derivatives) -> None:
+        """So many rounds of every fold; ``derivatives(rows, logits)`` is asked for each."""
+
+        def grow(fold: int) -> None:
+            train, offset = self._folds[fold][0], self._offsets[fold]
+            base = offset[train]
+
+            def objective(scores, _):
+                return derivatives(train, scores + base)
+
+            for _ in range(rounds):
+                self._boosters[fold].update(fobj=objective)
+
+        self._each(grow)
+
+    def held_out(self) -> np.ndarray:
+        """The logit of every row by the booster that has not seen it; their mean where several."""
+        found: list[np.ndarray] = [np.empty(0)] * len(self._folds)
+
+        def ask(fold: int) -> None:
+            def keep(scores, _):
+                found[fold] = np.array(scores)
+                return "none", 0.0, True
+
+            self._boosters[fold].eval_valid(keep)
+
+        self._each(ask)
+        out = np.zeros(self._owner._n_rows)
+        for (_, test), scores, offset in zip(self._folds, found, self._offsets, strict=True):
+            out[test] += scores + offset[test]
+        return out / self._owner._times
+
+    def trees(self, rounds: int) -> list["Trees"]:
+        """What the boosters were after so many rounds."""
+        n_features = self._owner._n_features
+        if not rounds:
+            return [Trees("", n_features) for _ in self._boosters]
+        texts = [trees_only(b.model_to_string(num_iteration=rounds)) for b in self._boosters]
+        return [Trees(text, n_features) for text in texts]
+
+    def _each(self, work: Callable[[int], None]) -> None:
+        numbers = range(len(self._folds))
+        if self._owner._threads < 2:
+            for number in numbers:
+                work(number)
+            return
+        with ThreadPoolExecutor(self._owner._threads) as pool:
+            list(pool.map(work, numbers))
+
+
+@dataclass
+class Trees:
+    """Boosted trees as LightGBM's own text; no text is no trees.
+
+    The text is checked before LightGBM reads it: it may come from a file.
+    """
+
+    text: str
+    n_features: int
+    _booster: Any = field(default=None, repr=False, compare=False)
+
+    def predict(self, X) -> np.ndarray:
+        """Sum over the trees, one number per row."""
+        if not self.text:
+            return np.zeros(X.shape[0])
+        if self._booster is None:
+            check_text(self.text, self.n_features)
+            self._booster = lightgbm().Booster(model_str=self.text)
+        scores = self._booster.predict(as_input(X), raw_score=True, num_threads=1)
+        return np.asarray(scores, dtype=float)
+
+    def __getstate__(self):
+        return {"text": self.text, "n_features": self.n_features}
+
+    def __setstate__(self, state):
+        self.text, self.n_features = state["text"], state["n_features"]
+        self._booster = None
+
+
+def as_input(X):
+    """What LightGBM reads without making it again."""
+    if sparse.issparse(X):
+        # It knows the matrix classes of SciPy only.
+        return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
+    return np.ascontiguousarray(X)
