@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sarlearn.classifiers import (
+        BoostedSARClassifier,
         CrossFitSARClassifier,
         KnownPropensityClassifier,
         MultiSCARClassifier,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoostedSARClassifier",
     "CrossFitSARClassifier",
     "KnownPropensityClassifier",
     "MultiSCARClassifier",
@@ -32,6 +34,7 @@ __all__ = [
 # Where each public name lives. They are imported when first asked for: scikit-learn takes a
 # second to import, and `sarlearn --help` should not wait for it.
 _HOMES = {
+    "BoostedSARClassifier": "classifiers",
     "CrossFitSARClassifier": "classifiers",
     "KnownPropensityClassifier": "classifiers",
     "MultiSCARClassifier": "classifiers",

@@ -360,13 +360,7 @@ class Labeller:
     def fit(self, scores: np.ndarray, warm: LabelFit | None = None) -> LabelFit:
         """In full, or a few steps from another fit."""
         model = self._model(scores)
-        if warm is not None:
-            return model.fit(warm=warm, max_steps=WARM_STEPS)
-        labels = model.fit()
-        if self._held is not None:
-            labels.propensity_coef = self._held.coef
-            labels.propensity_intercept = self._held.intercept
-        return labels
+        return model.fit() if warm is None else model.fit(warm=warm, max_steps=WARM_STEPS)
 
     def propensity(self, labels: LabelFit) -> np.ndarray:
         if self._known is not None:
@@ -381,6 +375,8 @@ class Labeller:
             priors = np.unique([self.label_share, labels.class_prior, 1.0])
             values = np.full(len(priors), labels.log_likelihood)
             profile = Profile(self.label_share, 1.0, priors, values)
+            labels.propensity_coef = self._held.coef
+            labels.propensity_intercept = self._held.intercept
         else:
             profile = self._model(found.scores).profile(labels)
         return Run(ensemble, labels, profile, found.rounds, found.stopped)

@@ -4,7 +4,7 @@ Trees take columns as they come. What is linear beside them (the first propensit
 itself, the linear start of the boosting) sees these terms instead.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -91,6 +91,12 @@ class LinearColumns:
             return np.array([places[int(column)] for column in columns], dtype=np.intp)
         found = [j for c in columns for j, term in enumerate(self.terms) if term.column == c]
         return np.array(found, dtype=np.intp)
+
+    def unscaled(self) -> "LinearColumns":
+        """The same terms with numbers as they come."""
+        if self.sparse_columns is not None:
+            return LinearColumns([], np.ones(len(self.sparse_columns)), self.sparse_columns)
+        return LinearColumns([replace(term, center=0.0, scale=1.0) for term in self.terms])
 
     def in_units(self, coef: np.ndarray, intercept: float) -> tuple[np.ndarray, float]:
         """Coefficients of the terms as coefficients of the columns in their own units."""

@@ -1,5 +1,6 @@
 """The learners as scikit-learn classifiers."""
 
+from sarlearn.classifiers.boosted import BoostedSARClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.classifiers.multiscar import MultiSCARClassifier
@@ -7,6 +8,7 @@ from sarlearn.classifiers.sarem import SAREMClassifier
 from sarlearn.classifiers.scar import SCARClassifier
 
 __all__ = [
+    "BoostedSARClassifier",
     "CrossFitSARClassifier",
     "KnownPropensityClassifier",
     "MultiSCARClassifier",

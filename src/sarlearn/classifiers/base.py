@@ -34,6 +34,8 @@ EM_CONSTRAINTS: dict = {
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """What the learners share: input checks, predictions from ``f``, scikit-learn's tags."""
 
+    _ensure_all_finite: bool | str = True
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -49,7 +51,13 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Checked ``X, labelled, weight`` without rows of weight zero, and which were kept."""
         refuse_dask(X, type(self).__name__)
         X, s = validate_data(
-            self, X, s, accept_sparse="csr", dtype=[np.float64, np.float32], order=None
+            self,
+            X,
+            s,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order=None,
+            ensure_all_finite=self._ensure_all_finite,
         )
         weight = check_weights(sample_weight, X)
         if weight is not None and not weight.all():
@@ -84,7 +92,12 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_predict(self, X):
         check_is_fitted(self)
         return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=False,
+            ensure_all_finite=self._ensure_all_finite,
         )
 
     def _class_probability(self, X) -> np.ndarray:

@@ -1,0 +1,259 @@
+"""Boosted trees learned from biased labels."""
+
+import pickle
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sarlearn import BoostedSARClassifier
+from sarlearn.exceptions import EveryColumnWarning, FewerFoldsWarning, UnidentifiedWarning
+
+pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+
+# As for scikit-learn's own boosting: leaves and bins count rows, whatever their weight.
+ROWS_COUNT = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "leaves and bins count rows"
+    for kind in ("dense", "sparse")
+}
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+@parametrize_with_checks([BoostedSARClassifier()], expected_failed_checks=lambda _: ROWS_COUNT)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+class Data:
+    """An exclusive or, with labels that follow one of the other columns."""
+
+    def __init__(self, n=2500, seed=0):
+        rng = np.random.default_rng(seed)
+        self.X = rng.random((n, 5))
+        self.y = rng.random(n) < expit(60 * (self.X[:, 0] - 0.5) * (self.X[:, 1] - 0.5))
+        self.e = expit(4 * self.X[:, 2] - 2)
+        self.s = self.y & (rng.random(n) < self.e)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return Data()
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return BoostedSARClassifier([2], random_state=0).fit(data.X, data.s)
+
+
+def test_it_finds_what_no_line_tells(data, model):
+    new = Data(4000, seed=1)
+    told = BoostedSARClassifier(random_state=0).fit(data.X, data.s, propensity=data.e)
+    auc = roc_auc_score(new.y, model.predict_proba(new.X)[:, 1])
+    assert auc > 0.9
+    assert auc > roc_auc_score(new.y, told.predict_proba(new.X)[:, 1]) - 0.02
+    assert model.class_prior_ == pytest.approx(data.y.mean(), abs=0.05)
+    assert told.class_prior_ == pytest.approx(data.y.mean(), abs=0.04)
+    assert np.abs(model.predict_propensity(new.X) - new.e).mean() < 0.07
+
+
+def test_attributes_agree_with_each_other(data, model):
+    low, high = model.class_prior_range_
+    assert low < model.class_prior_ < high
+    assert model.identification_width_ == high - low
+    assert model.class_prior_ == pytest.approx(model.class_priors_.mean())
+    assert model.label_frequency_ == pytest.approx(data.s.mean() / model.class_prior_)
+    assert model.mean_probability_ == pytest.approx(model.predict_proba(data.X)[:, 1].mean())
+    assert model.mean_probability_ == pytest.approx(model.class_prior_, abs=0.05)
+    assert model.propensity_terms_ == ["x2"]
+    e = expit(data.X[:, 2] * model.propensity_coef_[0, 0] + model.propensity_intercept_[0])
+    np.testing.assert_allclose(model.predict_propensity(data.X), e)
+    strength = np.abs(model.propensity_coef_[0, 0]) * data.X[:, 2].std()
+    assert model.propensity_strength_ == pytest.approx(strength)
+    assert model.sure_propensity_share_ == np.mean((e < 0.02) | (e > 0.98))
+    assert set(model.history_) == {"run", "round", "log_likelihood", "class_prior"}
+    assert set(model.history_["run"]) == {0.0, 1.0}
+    np.testing.assert_allclose(model.decision_function(data.X), _logit(model, data.X))
+    posterior = model.predict_posterior(data.X, data.s)
+    assert (posterior[data.s] == 1).all()
+
+
+def _logit(model, X):
+    f = model.predict_proba(X)[:, 1]
+    return np.log(f / (1 - f))
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_any_number_of_threads_gives_the_same(data, model, n_jobs):
+    other = clone(model).set_params(n_jobs=n_jobs).fit(data.X, data.s)
+    np.testing.assert_array_equal(other.predict_proba(data.X), model.predict_proba(data.X))
+    assert other.class_prior_ == model.class_prior_
+
+
+def test_pickled_models_predict_the_same_bits(data, model):
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(data.X), model.predict_proba(data.X))
+
+
+PARAMETERS = {
+    "propensity_features": [3],
+    "learning_rate": 0.3,
+    "max_leaf_nodes": 4,
+    "min_samples_leaf": 60,
+    "l2_regularization": 30.0,
+    "max_bins": 8,
+    "max_iter": 20,
+    "cv": 4,
+    "n_runs": 1,
+    "propensity_ridge": 300.0,
+    "categorical_features": [4],
+    "random_state": 1,
+}
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnidentifiedWarning")
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_every_parameter_matters(name):
+    data = Data(700)
+    data.X[:, 4] = np.floor(6 * data.X[:, 4])
+    base = BoostedSARClassifier([2], random_state=0)
+    plain = clone(base).fit(data.X, data.s).predict_proba(data.X)
+    other = base.set_params(**{name: PARAMETERS[name]}).fit(data.X, data.s).predict_proba(data.X)
+    assert not np.allclose(plain, other, atol=1e-9)
+
+
+def test_parameters_are_tested_in_full():
+    assert {*PARAMETERS, "n_jobs"} == set(BoostedSARClassifier().get_params())
+
+
+def test_sparse_is_dense(data):
+    X = np.where(data.X > 0.4, data.X, 0.0)
+    sizes = np.abs(X).max(axis=0)
+    model = BoostedSARClassifier([2], random_state=0)
+    dense = clone(model).fit(X / sizes, data.s)
+    thin = clone(model).fit(sparse.csr_array(X / sizes), data.s)
+    # Linear starts are scaled in another way; the trees see the same.
+    assert thin.class_prior_ == pytest.approx(dense.class_prior_, abs=0.03)
+    f, g = (m.predict_proba(X / sizes)[:, 1] for m in (dense, thin))
+    assert np.corrcoef(f, g)[0, 1] > 0.98
+    np.testing.assert_array_equal(g, thin.predict_proba(sparse.csc_array(X / sizes))[:, 1])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_tables_with_categories_and_gaps(data, make):
+    rng = np.random.default_rng(3)
+    plan = np.where(data.X[:, 2] > 0.5, "full", np.where(data.X[:, 3] > 0.5, "basic", "none"))
+    age = np.where(rng.random(len(plan)) < 0.1, np.nan, data.X[:, 0])
+    columns = {"age": age, "b": data.X[:, 1], "plan": plan, "c": data.X[:, 2]}
+    table = make(columns)
+    model = BoostedSARClassifier(["plan", "age"], random_state=0).fit(table, data.s)
+    expected = ["plan=0", "plan=1", "plan=2", "age", "age=(missing)"]
+    assert model.propensity_terms_ == expected
+    assert model.predict_propensity(table)[plan == "full"].mean() > 0.6
+    assert model.categories_.values == [["basic", "full", "none"]]
+    # Codes by hand give the same model.
+    codes = np.unique(plan, return_inverse=True)[1].astype(float)
+    X = np.column_stack([age, data.X[:, 1], codes, data.X[:, 2]])
+    by_hand = BoostedSARClassifier([2, 0], categorical_features=[2], random_state=0)
+    by_hand.fit(X, data.s)
+    np.testing.assert_array_equal(by_hand.predict_proba(X), model.predict_proba(table))
+    # A value that was never seen counts as missing.
+    new = make({**columns, "plan": np.where(plan == "none", "other", plan)})
+    gap = make({**columns, "plan": [None if p == "none" else p for p in plan]})
+    np.testing.assert_array_equal(model.predict_proba(new), model.predict_proba(gap))
+
+
+def test_weights_are_felt_and_zero_is_absent(data):
+    model = BoostedSARClassifier([2], random_state=0)
+    weight = np.where(data.X[:, 0] > 0.5, 3.0, 1.0)
+    weighted = clone(model).fit(data.X, data.s, sample_weight=weight)
+    prior = np.average(data.y, weights=weight)
+    assert weighted.class_prior_ == pytest.approx(prior, abs=0.06)
+    kept = np.arange(len(data.s)) % 3 > 0
+    without = clone(model).fit(data.X, data.s, sample_weight=kept.astype(float))
+    removed = clone(model).fit(data.X[kept], data.s[kept])
+    np.testing.assert_array_equal(without.predict_proba(data.X), removed.predict_proba(data.X))
+
+
+def test_known_propensity(data):
+    model = BoostedSARClassifier(random_state=0).fit(data.X, data.s, propensity=data.e)
+    assert not hasattr(model, "propensity_coef_")
+    low, high = model.class_prior_range_
+    assert low < model.class_prior_ < high
+    with pytest.raises(ValueError, match="told the propensity"):
+        model.predict_propensity(data.X)
+    s = data.y & (np.random.default_rng(0).random(len(data.y)) < 0.5)
+    one = BoostedSARClassifier(random_state=0).fit(data.X, s, propensity=0.5)
+    assert one.class_prior_ == pytest.approx(data.y.mean(), abs=0.04)
+    with pytest.raises(ValueError, match="must be empty; it names 1"):
+        BoostedSARClassifier([2]).fit(data.X, data.s, propensity=data.e)
+    with pytest.raises(ValueError, match=r"must lie in \(0, 1\]"):
+        BoostedSARClassifier().fit(data.X, data.s, propensity=2.0)
+    again = model.set_params(propensity_features=[2]).fit(data.X, data.s)
+    assert again.predict_propensity(data.X).std() > 0.1
+
+
+def test_every_column_named_keeps_the_first_propensity():
+    data = Data(600)
+    with pytest.warns(EveryColumnWarning), pytest.warns(UnidentifiedWarning) as caught:
+        model = BoostedSARClassifier(range(5), random_state=0).fit(data.X, data.s)
+    assert model.class_prior_range_ == (pytest.approx(data.s.mean()), 1.0)
+    said = [w.message for w in caught if isinstance(w.message, UnidentifiedWarning)]
+    assert not said[0].debiased
+    assert model.propensity_coef_.shape == (1, 5)
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+def test_few_labels_mean_fewer_folds():
+    data = Data(200)
+    labelled = np.flatnonzero(data.s)[:2]
+    s = np.isin(np.arange(200), labelled)
+    with pytest.warns(FewerFoldsWarning) as caught:
+        BoostedSARClassifier(random_state=0).fit(data.X, s)
+    assert sum(issubclass(w.category, FewerFoldsWarning) for w in caught) == 1
+
+
+def test_folds_of_the_user(data):
+    splitter = KFold(3, shuffle=True, random_state=5)
+    a = BoostedSARClassifier([2], cv=splitter).fit(data.X, data.s)
+    b = BoostedSARClassifier([2], cv=splitter.split(data.X)).fit(data.X, data.s)
+    np.testing.assert_array_equal(a.predict_proba(data.X), b.predict_proba(data.X))
+
+
+def test_bad_input_is_refused_with_its_name(data):
+    X = sparse.csr_array(np.where(data.X > 0.9, np.nan, data.X))
+    with pytest.raises(ValueError, match="sparse and holds NaN"):
+        BoostedSARClassifier().fit(X, data.s)
+    with pytest.raises(ValueError, match="categorical_features are for tables"):
+        BoostedSARClassifier(categorical_features=[1]).fit(sparse.csr_array(data.X), data.s)
+    with pytest.raises(ValueError, match="infinity"):
+        BoostedSARClassifier().fit(np.where(data.X > 0.9, np.inf, data.X), data.s)
+    with pytest.raises(ValueError, match="max_leaf_nodes"):
+        BoostedSARClassifier(max_leaf_nodes=1).fit(data.X, data.s)
+    with pytest.raises(ValueError, match="categorical_features: X has no column 'colour'"):
+        BoostedSARClassifier(categorical_features=["colour"]).fit(
+            pd.DataFrame(data.X, columns=list("abcde")), data.s
+        )
+
+
+def test_without_lightgbm_the_error_names_the_extra(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ImportError, match=r"sarlearn\[boost\]"):
+        BoostedSARClassifier().fit(data.X, data.s)
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnidentifiedWarning")
+def test_columns_that_say_nothing():
+    data = Data(400)
+    X = np.column_stack([data.X, np.full(400, 3.0), np.full(400, np.nan)])
+    model = BoostedSARClassifier([2], random_state=0).fit(X, data.s)
+    assert np.isfinite(model.predict_proba(X)).all()
+    constant = BoostedSARClassifier(random_state=0).fit(X[:, 5:], data.s)
+    assert np.ptp(constant.predict_proba(X[:, 5:])[:, 1]) < 1e-9
