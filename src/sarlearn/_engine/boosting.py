@@ -31,7 +31,7 @@ from sarlearn._engine.boosting_starts import (
 )
 from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
 from sarlearn._engine.linear_columns import LinearColumns
-from sarlearn._engine.trees import Boosting, FoldBoosters, Trees, TreeSettings
+from sarlearn._engine.trees import FoldBoosters, Trees, TreeSettings
 
 # The held-out logits are looked at every so many rounds,
 CHECK_EVERY = 5
@@ -69,7 +69,7 @@ class Rows:
     """
 
     X: np.ndarray | sparse.csr_array
-    categorical: np.ndarray
+    categorical: Sequence[int]
     linear: LinearColumns
     terms: np.ndarray
     labelled: np.ndarray
@@ -80,9 +80,13 @@ class Rows:
         return len(self.labelled)
 
     def take(self, rows: np.ndarray) -> "Rows":
-        parts = {name: getattr(self, name) for name in ("labelled", "weight", "known")}
-        taken = {name: None if part is None else part[rows] for name, part in parts.items()}
-        return replace(self, X=self.X[rows], **taken)
+        return replace(
+            self,
+            X=self.X[rows],
+            labelled=self.labelled[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            known=None if self.known is None else self.known[rows],
+        )
 
     def attributes(self) -> np.ndarray:
         """The terms of the propensity."""
@@ -222,10 +226,9 @@ def _run(
     boosters = FoldBoosters(rows.X, folds, settings.trees, rows.categorical, settings.n_jobs)
     e = first.of(starts.attributes) if rows.known is None else rows.known
     prior = float(np.clip(labeller.label_share / np.average(e, weights=rows.weight), 0.02, 0.8))
-    one = _boost(boosters, float(logit(prior)), e, labeller, settings, history, follow=True)
+    one = _boost(rows, boosters, float(logit(prior)), e, labeller, settings, history, follow=True)
     linear = linear_start(starts.linear, rows.labelled, rows.weight, one.e, folds, starts.theta)
-    offsets = linear.logits(rows.X, rows.linear)
-    two = _boost(boosters, linear, one.e, labeller, settings, history, offsets=offsets)
+    two = _boost(rows, boosters, linear, one.e, labeller, settings, history)
     return labeller.finish(max(one, two, key=lambda found: found.labels.log_likelihood))
 
 
@@ -246,11 +249,7 @@ def _run_on_all(
     labeller = Labeller(rows, attributes, found if keep_first else None, settings)
     boosters = FoldBoosters(rows.X, folds, settings.trees, rows.categorical, settings.n_jobs)
     e = found.of(attributes) if rows.known is None else rows.known
-    start = runs[0].ensemble.start
-    offsets = None
-    if isinstance(start, LinearStart):
-        offsets = start.logits(rows.X, rows.linear)
-    last = _boost(boosters, start, e, labeller, settings, history, offsets=offsets)
+    last = _boost(rows, boosters, runs[0].ensemble.start, e, labeller, settings, history)
     return labeller.finish(last)
 
 
@@ -268,6 +267,7 @@ class Boosted:
 
 
 def _boost(
+    rows: Rows,
     boosters: FoldBoosters,
     start: LinearStart | float,
     e: np.ndarray,
@@ -275,17 +275,18 @@ def _boost(
     settings: BoostingSettings,
     history: "History",
     *,
-    offsets: np.ndarray | None = None,
     follow: bool = False,
 ) -> Boosted:
     """Rounds until the held-out likelihood has not risen for PATIENCE of them.
 
     Where ``follow``, the propensity is renewed at every look from CALM on.
     """
-    boosting = boosters.start([start] * len(boosters.folds) if offsets is None else list(offsets))
     looks = Looks(labeller, history)
-    if offsets is not None:  # a linear start may need no trees
-        looks.take(boosting.held_out(), 0)
+    if isinstance(start, LinearStart):
+        boosting = boosters.start(list(start.logits(rows.X, rows.linear)))
+        looks.take(boosting.held_out(), 0)  # a linear start may need no trees
+    else:
+        boosting = boosters.start([start] * len(boosters.folds))
     rounds, calm = 0, CALM if follow else 0
     while rounds < settings.max_iter and rounds - max(looks.best, calm) < PATIENCE:
         step = min(CHECK_EVERY, settings.max_iter - rounds)
@@ -297,7 +298,9 @@ def _boost(
     stopped = rounds < settings.max_iter or looks.best < rounds
     labels = labeller.fit(looks.best_scores)
     e = labeller.propensity(labels)
-    return Boosted(boosting.trees(looks.best), start, looks.best_scores, labels, e, looks.best, stopped)
+    return Boosted(
+        boosting.trees(looks.best), start, looks.best_scores, labels, e, looks.best, stopped
+    )
 
 
 class Looks:
@@ -420,7 +423,8 @@ class History:
 
     def __init__(self, report: Callable[[], None]):
         self.run = 0
-        self._report, self._records = report, []
+        self._report = report
+        self._records: list[tuple[float, ...]] = []
 
     def add(self, rounds: int, labels: LabelFit) -> None:
         self._records.append((self.run, rounds, labels.log_likelihood, labels.class_prior))

@@ -63,9 +63,7 @@ class LinearStart:
 def sar_em_start(linear, labelled, weight, terms: np.ndarray) -> tuple[Propensity, np.ndarray]:
     """SAR-EM's propensity of the terms with these numbers, and its parameters of ``f``."""
     propensity = choose_propensity(linear, terms, labelled, weight, 1.0)
-    em = LogisticEM(
-        RowBlocks(linear), labelled, weight, propensity, decay=SAR_EM_DECAY, C=SAR_EM_C
-    )
+    em = LogisticEM(RowBlocks(linear), labelled, weight, propensity, decay=SAR_EM_DECAY, C=SAR_EM_C)
     em.start()
     rule = ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4)
     run_to_slope(em, rule, 500)

@@ -66,7 +66,7 @@ class LinearColumns:
 
     def transform(self, X):
         """One column per term: a dense array, or a sparse one where ``X`` is sparse."""
-        if self.sparse_columns is not None:
+        if self.sparse_columns is not None and self.sparse_scale is not None:
             chosen = sparse.csr_array(X)[:, self.sparse_columns]
             return sparse.csr_array(chosen.multiply(1 / self.sparse_scale))
         out = np.empty((X.shape[0], len(self.terms)))

@@ -176,8 +176,8 @@ class BoostedSARClassifier(SARClassifier):
     >>> from sarlearn import BoostedSARClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(3000, 3))
-    >>> y = X[:, 0] * X[:, 1] > 0                # no line tells the classes apart
-    >>> e = 1 / (1 + np.exp(-2 * X[:, 2]))       # who gets a label depends on column 2
+    >>> y = X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4    # no line tells the classes apart
+    >>> e = 1 / (1 + np.exp(-X[:, 2]))           # who gets a label depends on column 2
     >>> s = y & (rng.random(3000) < e)
     >>> model = BoostedSARClassifier([2], random_state=0).fit(X, s)
     >>> round(model.class_prior_, 1), round(float(y.mean()), 1)
@@ -262,7 +262,9 @@ class BoostedSARClassifier(SARClassifier):
             known = self._known(propensity, columns, labelled, kept)
         self.linear_columns_ = LinearColumns.learn(X, self.categories_.columns)
         terms = self.linear_columns_.of_columns(columns)
-        rows = Rows(X, self.categories_.columns, self.linear_columns_, terms, labelled, weight, known)
+        rows = Rows(
+            X, self.categories_.columns, self.linear_columns_, terms, labelled, weight, known
+        )
         settings = self._settings()
         open_ = known is None and nothing_left(X, columns)
         report = reporter(self, n_looks(settings, self.n_runs), "look")
