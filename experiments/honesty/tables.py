@@ -1,0 +1,163 @@
+"""The data sets of the benchmark by name: real ones, and simulations."""
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn import datasets
+
+from .. import data as paper
+
+SIMULATED_ROWS = 1500
+
+
+class Table(NamedTuple):
+    """Rows and true classes; every column dense and numeric."""
+
+    X: np.ndarray
+    y: np.ndarray
+
+
+def load(name: str, max_rows: int, seed: int) -> Table:
+    """A data set by name; simulations and samples of large sets are drawn with ``seed``."""
+    source, _, title = name.partition(":")
+    rng = np.random.default_rng(seed)
+    if source == "sim":
+        return SIMULATIONS[title](rng)
+    X, y = _stored(source, title)
+    if len(y) > max_rows:
+        rows = np.sort(rng.permutation(len(y))[:max_rows])
+        X, y = X[rows], y[rows]
+    X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    X = X.astype(float)
+    return Table(X[:, (X != X[0]).any(axis=0)], y.astype(bool))
+
+
+@lru_cache(maxsize=4)
+def _stored(source: str, title: str):
+    if source == "uci":
+        return _uci(title)
+    if source == "paper":
+        found = paper.load(title)
+        return found.X, found.y == 1
+    if title == "digits":
+        X, digit = datasets.load_digits(return_X_y=True)
+        return X, digit % 2 == 0
+    if title == "progression":
+        X, worse = datasets.load_diabetes(return_X_y=True)
+        return X, worse > np.quantile(worse, 0.6)
+    X, kind = datasets.load_wine(return_X_y=True)
+    return X, kind == 1
+
+
+def _uci(title: str):
+    import pandas as pd
+
+    folder = os.environ.get("SARLEARN_DATA")
+    if folder is None:
+        raise RuntimeError("The UCI tables are read from the folder that SARLEARN_DATA names.")
+    frame = pd.read_csv(Path(folder) / "uci" / f"{title}.csv.gz")
+    y = frame["BinClass"].to_numpy() == 1
+    X = pd.get_dummies(frame.drop(columns=["Class", "BinClass"])).to_numpy(dtype=float)
+    return X, y
+
+
+def _drawn(X: np.ndarray, logits: np.ndarray, rng) -> Table:
+    return Table(X, rng.random(len(X)) < expit(logits))
+
+
+def _normal(n_columns: int, rng) -> np.ndarray:
+    """Normal columns, neighbours correlated a little."""
+    X = rng.normal(size=(SIMULATED_ROWS, n_columns))
+    X[:, 1:] = 0.9 * X[:, 1:] + 0.4 * X[:, :-1]
+    return X
+
+
+def _linear(rng) -> Table:
+    X = _normal(8, rng)
+    return _drawn(X, X @ rng.normal(0, 1.2, 8) - 0.5, rng)
+
+
+def _separable(rng) -> Table:
+    X = _normal(6, rng)
+    return _drawn(X, 8 * (X @ rng.normal(0, 1.0, 6)), rng)
+
+
+def _weak(rng) -> Table:
+    X = _normal(6, rng)
+    return _drawn(X, X @ rng.normal(0, 0.25, 6) - 0.2, rng)
+
+
+def _xor(rng) -> Table:
+    X = _normal(6, rng)
+    return _drawn(X, 4 * np.sign(X[:, 0] * X[:, 1]) + X[:, 2], rng)
+
+
+def _quadratic(rng) -> Table:
+    X = _normal(6, rng)
+    return _drawn(X, 2 * X[:, 0] + 2 * X[:, 1] ** 2 - 3, rng)
+
+
+def _amounts(rng) -> Table:
+    """Raw amounts: the class follows their logarithms."""
+    Z = _normal(5, rng)
+    return _drawn(np.exp(1.2 * Z), 3 * Z[:, 0] + 2 * Z[:, 1] - 3, rng)
+
+
+def _rare(rng) -> Table:
+    X = _normal(6, rng)
+    return _drawn(X, 3 * X[:, 0] + 2 * X[:, 1] - 6, rng)
+
+
+def _many_columns(rng) -> Table:
+    X = _normal(30, rng)
+    return _drawn(X, X @ rng.normal(0, 0.7, 30), rng)
+
+
+def _two_scores(rng) -> Table:
+    """Two clusters of positives, each found by a score of its own."""
+    X = _normal(6, rng)
+    return _drawn(X, 6 * np.maximum(X[:, 0], X[:, 1] + X[:, 2]) - 5, rng)
+
+
+def _faint(rng) -> Table:
+    X = _normal(10, rng)
+    return _drawn(X, X @ rng.normal(0, 0.3, 10) + 0.3, rng)
+
+
+def _ring(rng) -> Table:
+    X = _normal(5, rng)
+    return _drawn(X, 5 * (np.hypot(X[:, 0], X[:, 1]) - 1.3), rng)
+
+
+def _threshold(rng) -> Table:
+    X = _normal(7, rng)
+    return _drawn(X, 5.0 * (X[:, 0] > 0.3) + 3.0 * (X[:, 1] > -0.2) - 5.0, rng)
+
+
+def _counts(rng) -> Table:
+    """Counts with a long tail; the class follows their square roots."""
+    rate = np.exp(rng.normal(1.0, 1.0, size=(SIMULATED_ROWS, 6)))
+    X = rng.poisson(rate).astype(float)
+    return _drawn(X, 2.5 * np.sqrt(X[:, 0]) - 1.5 * np.sqrt(X[:, 1]) - 1.5, rng)
+
+
+SIMULATIONS = {
+    "linear": _linear,
+    "separable": _separable,
+    "weak": _weak,
+    "xor": _xor,
+    "quadratic": _quadratic,
+    "amounts": _amounts,
+    "rare": _rare,
+    "many columns": _many_columns,
+    "two scores": _two_scores,
+    "faint": _faint,
+    "ring": _ring,
+    "threshold": _threshold,
+    "counts": _counts,
+}
