@@ -26,6 +26,7 @@ import numpy as np
 
 from sarlearn.labeling import GeometricLabeling, LogisticLabeling, label
 
+from ..cells import seed_from
 from .tables import Table
 
 
@@ -41,7 +42,7 @@ class Case(NamedTuple):
 
 def draw(table: Table, case: str, seed: int) -> Case:
     """Labels for a table, and the columns as the learner is to see them."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_from("case", case, seed))
     X, y = table
     columns = _columns(table, case, rng)
     if case == "logistic":

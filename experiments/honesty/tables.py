@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn import datasets
 
 from .. import data as paper
+from ..cells import seed_from
 
 SIMULATED_ROWS = 1500
 
@@ -25,7 +26,7 @@ class Table(NamedTuple):
 def load(name: str, max_rows: int, seed: int) -> Table:
     """A data set by name; simulations and samples of large sets are drawn with ``seed``."""
     source, _, title = name.partition(":")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_from("table", name, seed))
     if source == "sim":
         return SIMULATIONS[title](rng)
     X, y = _stored(source, title)
