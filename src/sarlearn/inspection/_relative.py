@@ -1,0 +1,286 @@
+"""How the share of positives compares between groups: identified where its level is not."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logit
+from scipy.stats import norm
+
+from sarlearn._engine.label_model import RIDGE
+from sarlearn._view.parts import Parts, take_apart
+from sarlearn._view.style import BLUE, MUTED, new_axes, plain, shorten, tidy
+
+__all__ = ["RelativePrevalence", "relative_prevalence"]
+
+MAX_GROUPS = 12
+# Penalty on the propensity's standardised slopes in the label model's information.
+PROPENSITY_RIDGE = 1.0
+
+
+@dataclass
+class RelativePrevalence:
+    """What :func:`relative_prevalence` found; ``print`` gives it in words.
+
+    Attributes
+    ----------
+    by : str
+        What the groups are made of.
+    groups : list of str
+        Their names.
+    ratio : ndarray of shape (n_groups,)
+        Share of positives in each group, divided by that of the reference.
+    low, high : ndarray of shape (n_groups,)
+        Ends of the interval of each ratio.
+    n_rows, n_labelled : ndarray of shape (n_groups,)
+        Rows in each group, and labelled ones.
+    reference : str
+        The group compared with, or ``"all rows"``.
+    level : float
+        Of the intervals.
+    """
+
+    by: str
+    groups: list[str]
+    ratio: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    n_rows: np.ndarray = field(repr=False)
+    n_labelled: np.ndarray = field(repr=False)
+    reference: str
+    level: float
+
+    def __str__(self) -> str:
+        lines = [
+            f"Share of positives by {self.by}, divided by that of {self.reference} "
+            f"({self.level:.0%} intervals; they hold whatever the class prior is):"
+        ]
+        lines += [
+            f"  {name}: {ratio:.2f} ({low:.2f} to {high:.2f}), {marked} of {rows} rows labelled"
+            for name, ratio, low, high, rows, marked in zip(
+                self.groups,
+                self.ratio,
+                self.low,
+                self.high,
+                self.n_rows,
+                self.n_labelled,
+                strict=True,
+            )
+        ]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "by": self.by,
+            "reference": self.reference,
+            "level": self.level,
+            "groups": [
+                {
+                    "group": name,
+                    "ratio": float(ratio),
+                    "low": float(low),
+                    "high": float(high),
+                    "rows": int(rows),
+                    "labelled": int(marked),
+                }
+                for name, ratio, low, high, rows, marked in zip(
+                    self.groups,
+                    self.ratio,
+                    self.low,
+                    self.high,
+                    self.n_rows,
+                    self.n_labelled,
+                    strict=True,
+                )
+            ],
+        }
+
+    def plot(self, ax=None):
+        """Draw each ratio with its interval, on a logarithmic scale."""
+        ax = new_axes(ax)
+        place = np.arange(len(self.groups))[::-1]
+        shown = np.maximum(self.ratio, 1e-12)
+        errors = [shown - np.maximum(self.low, 1e-12), self.high - shown]
+        some = self.ratio > 0
+        ax.errorbar(
+            shown[some],
+            place[some],
+            xerr=[np.maximum(error[some], 0) for error in errors],
+            fmt="o",
+            color=BLUE,
+            capsize=3,
+        )
+        ax.axvline(1, color=MUTED, linestyle="--", linewidth=1)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.xaxis.set_minor_formatter(lambda value, _: f"{value:g}")
+        ax.set_yticks(place, [shorten(name) for name in self.groups])
+        for text in ax.get_yticklabels():
+            plain(text)
+        ax.set_xlabel(f"share of positives, times that of {self.reference}")
+        plain(ax.set_title(f"by {self.by}", loc="left", fontsize="medium"))
+        tidy(ax, grid="x")
+        return ax
+
+
+def relative_prevalence(
+    model, X, s, by=None, *, reference=None, level: float = 0.95
+) -> RelativePrevalence:
+    r"""Share of positives by group, relative to other rows, with intervals.
+
+    A model whose level is not identified, :math:`P(s=1|x) = (k f)\,(e/k)` with ``k`` open, still
+    says how groups compare: the ratio of
+
+    .. math::
+
+        \hat\pi_G = \frac{1}{n_G} \sum_{i \in G} \frac{s_i}{\hat e_i}
+
+    between groups does not change with ``k``. The intervals count the chance in the labels and in
+    the propensity's coefficients (influence functions of the label model).
+
+    **Assumption.** The propensity depends on the attributes that were named, in the form of its
+    model. A driver of labelling that was left out and differs between the groups shows as a
+    difference of the groups.
+
+    Parameters
+    ----------
+    model : fitted learner with ``predict_propensity``, or a pipeline that ends in one
+    X, s : table or matrix, and labels
+        The rows to compare; those of the fit, usually.
+    by : str, int or array-like of shape (n_rows,), default=None
+        An attribute by name or position, numbers in quarters; or a group per row. None is the
+        first propensity attribute.
+    reference : str, default=None
+        A group to compare with, by its name; None is all rows together.
+    level : float in (0, 1), default=0.95
+        Of the intervals.
+
+    Returns
+    -------
+    RelativePrevalence
+
+    See Also
+    --------
+    sarlearn.inspection.goodness_of_fit : Whether the model explains the labels at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.inspection import relative_prevalence
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(4000, 3))
+    >>> y = rng.random(4000) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> s = y & (rng.random(4000) < 1 / (1 + np.exp(-X[:, 2])))
+    >>> model = SAREMClassifier([2]).fit(X, s)
+    >>> upper = np.where(X[:, 0] > 0, "upper half", "lower half")
+    >>> found = relative_prevalence(model, X, s, upper, reference="lower half")
+    >>> bool(found.low[1] < y[X[:, 0] > 0].mean() / y[X[:, 0] <= 0].mean() < found.high[1])
+    True
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
+    parts = take_apart(model, X)
+    labelled = parts.labelled(s)
+    name, codes, groups = _groups(parts, by)
+    member = codes[:, None] == np.arange(len(groups))
+    compared, reference = _reference(member, groups, reference)
+    rows = _Rows(parts, labelled)
+    share, influence = rows.shares(np.column_stack([member, compared]))
+    if share[-1] == 0:
+        raise ValueError(f"The reference, {reference}, has no labelled row to compare with.")
+    ratio = share[:-1] / share[-1]
+    deviation = np.sqrt(np.sum((influence[:, :-1] - influence[:, -1:]) ** 2, axis=0))
+    reach = np.exp(norm.ppf((1 + level) / 2) * deviation)
+    counts, marked = member.sum(axis=0), member[labelled].sum(axis=0)
+    # Without a label the ratio is 0; at most as many positives as would stay unseen this rarely.
+    unseen = -np.log((1 - level) / 2) / np.maximum(member.T @ rows.e, 1e-12) / share[-1]
+    bare = marked == 0
+    return RelativePrevalence(
+        by=name,
+        groups=groups,
+        ratio=ratio,
+        low=np.where(bare, 0.0, ratio / reach),
+        high=np.where(bare, unseen, ratio * reach),
+        n_rows=counts,
+        n_labelled=marked,
+        reference=reference,
+        level=level,
+    )
+
+
+def _groups(parts: Parts, by) -> tuple[str, np.ndarray, list[str]]:
+    if by is None or isinstance(by, str | int | np.integer):
+        attribute = parts.attribute(by)
+        codes, groups = attribute.strata(MAX_GROUPS)
+        return attribute.name, codes, groups
+    values = np.asarray(by)
+    if values.shape != (parts.n_rows,):
+        raise ValueError(
+            f"by must name an attribute or hold a group for each of the {parts.n_rows} rows; got "
+            f"an array of shape {values.shape}."
+        )
+    groups, codes = np.unique(values.astype(str), return_inverse=True)
+    if len(groups) > MAX_GROUPS:
+        raise ValueError(f"by holds {len(groups)} groups; at most {MAX_GROUPS} are compared.")
+    return "group", codes, groups.tolist()
+
+
+def _reference(member: np.ndarray, groups: list[str], reference) -> tuple[np.ndarray, str]:
+    if reference is None:
+        return np.ones(len(member), dtype=bool), "all rows"
+    if str(reference) not in groups:
+        raise ValueError(f"There is no group {reference!r}; there are {', '.join(groups)}.")
+    return member[:, groups.index(str(reference))], str(reference)
+
+
+class _Rows:
+    """Rows under a model: shares of positives by inverse propensity, and what moves them."""
+
+    def __init__(self, parts: Parts, labelled: np.ndarray):
+        f = np.clip(parts.probability(), 1e-12, 1 - 1e-12)
+        self.e = np.clip(parts.propensity(), 1e-9, 1 - 1e-12)
+        self.labelled = labelled
+        attributes = _dense(parts.matrix, parts.propensity_positions)
+        spread = attributes.std(axis=0)
+        attributes = (attributes - attributes.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        ones = np.ones((len(f), 1))
+        self.propensity_design = np.hstack([attributes, ones])
+        chance = f * self.e
+        odds = chance / (1 - chance)
+        residual = np.where(labelled, 1.0, -odds)
+        score = logit(f)
+        design = np.hstack(
+            [
+                # Not the score alone: what an attribute does to the class and to labelling is
+                # told apart by the shape of the models only, and that is not certain.
+                np.hstack([score[:, None], self.propensity_design]) * (1 - f)[:, None],
+                self.propensity_design * (1 - self.e)[:, None],
+            ]
+        )
+        information = (design * odds[:, None]).T @ design
+        n_propensity = self.propensity_design.shape[1]
+        ridge = np.full(len(information), RIDGE)
+        ridge[-n_propensity:-1] = PROPENSITY_RIDGE
+        information += np.diag(ridge)
+        # What one row moves each parameter of the propensity by.
+        self.moves = (design * residual[:, None]) @ np.linalg.inv(information)[:, -n_propensity:]
+
+    def shares(self, member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of each column's rows: the share of positives, and the influence of rows on its log."""
+        inverse = np.where(self.labelled, 1 / self.e, 0.0)
+        count = member.sum(axis=0)
+        share = inverse @ member / count
+        safe = np.where(share > 0, share, 1.0)
+        drawn = member * (inverse[:, None] - share) / (count * safe)
+        slope = -(member * (inverse * (1 - self.e))[:, None]).T @ self.propensity_design
+        slope /= (count * safe)[:, None]
+        return share, drawn + self.moves @ slope.T
+
+
+def _dense(matrix, columns) -> np.ndarray:
+    if sparse.issparse(matrix):
+        return matrix.tocsc()[:, columns].toarray().astype(float)
+    return np.asarray(matrix, dtype=float)[:, columns]
