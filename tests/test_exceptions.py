@@ -45,16 +45,21 @@ EXAMPLES = {
     "FewLabelsWarning": FewLabelsWarning(n_labelled=12),
     "FewerFoldsWarning": FewerFoldsWarning(5, 3),
     "IdentifierColumnWarning": exceptions.IdentifierColumnWarning("name", 90, 100),
+    "LeakageWarning": exceptions.LeakageWarning(["drug"], 0.99),
+    "MisfitWarning": exceptions.MisfitWarning(4.2, 0.1, ["age", "amount"]),
     "NoPropensityWarning": NoPropensityWarning(),
     "NotConvergedWarning": NotConvergedWarning(3),
     "NotSeparatedWarning": NotSeparatedWarning(10, 90, 0.5, n_rows=1000),
     "OtherVersionWarning": OtherVersionWarning("model.skops", "scikit-learn", "1.0", "1.9"),
     "SarlearnWarning": SarlearnWarning("A sentence."),
     "SelectionWarning": SelectionWarning(["a", "b", "c"], []),
+    "ShapeWarning": exceptions.ShapeWarning(0.5, 0.3, 0.9),
+    "SwapWarning": exceptions.SwapWarning(0.1, 6.0),
     "SparseStrataWarning": SparseStrataWarning(4, 2, 1),
     "UnequalPropensityWarning": exceptions.UnequalPropensityWarning(40, 1.2),
     "UnidentifiedWarning": UnidentifiedWarning(0.5, 0.2, 0.8),
     "UnlabelledStratumWarning": UnlabelledStratumWarning(4, 1),
+    "UnnamedDriverWarning": exceptions.UnnamedDriverWarning(["insurance"], 4.5),
 }
 CLASSES = [name for name in exceptions.__all__ if inspect.isclass(getattr(exceptions, name))]
 

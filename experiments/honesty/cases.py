@@ -26,7 +26,7 @@ import numpy as np
 
 from sarlearn.labeling import GeometricLabeling, LogisticLabeling, label
 
-from ..cells import seed_from
+from ..harness.cells import seed_from
 from .tables import Table
 
 
@@ -79,7 +79,7 @@ def _columns(table: Table, case: str, rng) -> list[int]:
 
 def _rarest_half(X: np.ndarray) -> np.ndarray:
     middle = (X.min(axis=0) + X.max(axis=0)) / 2
-    above = (X > middle).mean(axis=0)
+    above = (middle < X).mean(axis=0)
     return np.minimum(above, 1 - above)
 
 
@@ -104,5 +104,3 @@ def _dressed(X, s, named, case: str, rng) -> np.ndarray:
         wrong = rng.random(len(s)) < 0.03
         return np.column_stack([X, np.where(wrong, 1 - s, s)])
     return X
-
-

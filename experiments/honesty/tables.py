@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn import datasets
 
-from .. import data as paper
-from ..cells import seed_from
+from ..harness import data as paper
+from ..harness.cells import seed_from
 
 SIMULATED_ROWS = 1500
 
@@ -35,7 +35,7 @@ def load(name: str, max_rows: int, seed: int) -> Table:
         X, y = X[rows], y[rows]
     X = X.toarray() if sparse.issparse(X) else np.asarray(X)
     X = X.astype(float)
-    return Table(X[:, (X != X[0]).any(axis=0)], y.astype(bool))
+    return Table(X[:, (X[0] != X).any(axis=0)], y.astype(bool))
 
 
 @lru_cache(maxsize=4)

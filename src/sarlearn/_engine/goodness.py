@@ -3,8 +3,8 @@
 ``P(s=1|x) = f(x) e(x)`` can be compared with the labels seen, whatever the true classes are. Two
 kinds of sums, each of one pass:
 
-- a grid of logits of ``f`` and ``e`` with the labels observed and expected in every cell, from which
-  deciles, levels, quantiles and the statistic of misfit are read;
+- a grid of logits of ``f`` and ``e`` with the labels observed and expected in every cell, from
+  which deciles, levels, quantiles and the statistic of misfit are read;
 - score tests: would the likelihood rise if a column entered the logit of ``f`` or that of ``e``?
 
 Both are functions of the rows of one block and add up over blocks.
@@ -24,6 +24,8 @@ TOLERANCE = 0.05
 LEAST_VARIANCE = 0.5
 # Strata of the statistic: quantiles of the score by quantiles of the propensity.
 N_SCORES, N_PROPENSITIES = 6, 4
+# A column carried by fewer rows than this, weighted by what they tell, is not tested.
+LEAST_ROWS = 20
 # Squares and products of standardised columns are cut here: the test is of a bend, not of outliers.
 CUT = 4.0
 
@@ -118,12 +120,14 @@ class ScoreSums:
     """What score tests need: information and gradient of the design and of the columns tried.
 
     The rows of ``cross`` are the design's, its columns those tried; ``own`` and ``slant`` are the
-    information and the gradient of each column tried alone.
+    information and the gradient of each column tried alone, ``fourth`` the sum of the squares of
+    what each row gives to ``own``.
     """
 
     design: np.ndarray
     cross: np.ndarray
     own: np.ndarray
+    fourth: np.ndarray
     slant: np.ndarray
     design_slant: np.ndarray
 
@@ -137,14 +141,15 @@ class ScoreSums:
         """One standard normal number per column, where the column has nothing to add.
 
         The column's gradient, less what the design explains of it. Zero where the design holds the
-        column already.
+        column already, or where so few rows carry it that nothing is normal about it.
         """
         scale = 1 / np.sqrt(np.maximum(self.design.diagonal(), 1e-300))
         inverse = np.linalg.pinv(self.design * scale * scale[:, None], rcond=1e-10)
         projection = scale[:, None] * (inverse @ (self.cross * scale[:, None]))
         information = self.own - np.einsum("ij,ij->j", self.cross, projection)
         gradient = self.slant - projection.T @ self.design_slant
-        new = information > 1e-6 * self.own
+        many = self.own**2 > LEAST_ROWS * self.fourth
+        new = many & (information > 1e-6 * self.own)
         return np.where(new, gradient / np.sqrt(np.where(new, information, 1.0)), 0.0)
 
 
@@ -170,6 +175,7 @@ def score_sums(eta, zeta, labelled, attributes, tried, *, of_class: bool, weight
         design=weighted.T @ design,
         cross=weighted.T @ columns,
         own=(weight * odds) @ columns**2,
+        fourth=(weight * odds**2) @ columns**4,
         slant=residual @ columns,
         design_slant=residual @ design,
     )

@@ -31,6 +31,13 @@ from sarlearn.exceptions._tools import (
     SelectionWarning,
     UnequalPropensityWarning,
 )
+from sarlearn.exceptions._trust import (
+    LeakageWarning,
+    MisfitWarning,
+    ShapeWarning,
+    SwapWarning,
+    UnnamedDriverWarning,
+)
 
 __all__ = [
     "FEW_LABELS",
@@ -40,15 +47,20 @@ __all__ = [
     "FewLabelsWarning",
     "FewerFoldsWarning",
     "IdentifierColumnWarning",
+    "LeakageWarning",
+    "MisfitWarning",
     "NoPropensityWarning",
     "NotConvergedWarning",
     "NotSeparatedWarning",
     "OtherVersionWarning",
     "SarlearnWarning",
     "SelectionWarning",
+    "ShapeWarning",
     "SparseStrataWarning",
+    "SwapWarning",
     "UnequalPropensityWarning",
     "UnidentifiedWarning",
     "UnlabelledStratumWarning",
+    "UnnamedDriverWarning",
     "warn",
 ]

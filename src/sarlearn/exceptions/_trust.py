@@ -1,0 +1,141 @@
+"""What a fit warns of because the labels contradict the model, or say less than it seems."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sarlearn.exceptions._base import SarlearnWarning
+
+
+@dataclass(eq=False)
+class MisfitWarning(SarlearnWarning):
+    """The model does not explain the labels: another one predicts them better.
+
+    Parameters
+    ----------
+    statistic : float
+        Standardised differences of observed and expected labels; 0 on average where the model is
+        right.
+    gain : float
+        By how many nats per labelled row a model that knows nothing of class and propensity
+        explains held-out labels better.
+    columns : sequence of str
+        Columns whose squares or products would help the class model, the most telling first.
+    """
+
+    statistic: float
+    gain: float
+    columns: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        where = f" It bends with {_listed(self.columns)}." if self.columns else ""
+        return (
+            "The model does not explain the labels: where it expects few or many, others are "
+            f"seen (misfit {self.statistic:.1f}), or a flexible model predicts held-out labels "
+            f"better (by {self.gain:.2f} nats per labelled row).{where} The class prior may be far "
+            "off. Transform skewed columns, use a boosted class model, or add attributes; "
+            "goodness_of_fit shows where it fails."
+        )
+
+
+@dataclass(eq=False)
+class SwapWarning(SarlearnWarning):
+    """Class and propensity seem to have changed places.
+
+    Parameters
+    ----------
+    slope : float
+        Of the held-out scores in the label model; near 0 the class model says nothing.
+    propensity_effect : float
+        Sum of the propensity's standardised effects, in logits.
+    """
+
+    slope: float
+    propensity_effect: float
+
+    def __str__(self) -> str:
+        return (
+            "Class and propensity may have changed places: the propensity moves by "
+            f"{self.propensity_effect:.1f} logits over its attributes, and the class score counts "
+            f"{self.slope:.2f} of what it should. Rows ranked highest may be the wrong ones. Name "
+            "fewer propensity features, or leave out those that tell the class."
+        )
+
+
+@dataclass(eq=False)
+class LeakageWarning(SarlearnWarning):
+    """Columns that all but determine the label.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Their names.
+    auc : float
+        How well the first of them alone tells labelled from unlabelled rows.
+    """
+
+    columns: Sequence[str]
+    auc: float
+
+    def __str__(self) -> str:
+        one = len(self.columns) == 1
+        return (
+            f"{_listed(self.columns)} all but determine{'s' if one else ''} the label (AUC "
+            f"{self.auc:.3f}). A column that follows from the label, such as a treatment given "
+            "once diagnosed, hides every positive that was not labelled. Leave it out."
+        )
+
+
+@dataclass(eq=False)
+class UnnamedDriverWarning(SarlearnWarning):
+    """Labelling also seems to follow columns that were not named.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Their names, the most telling first.
+    z : float
+        Score statistic of the first: about 3 is rare by chance.
+    """
+
+    columns: Sequence[str]
+    z: float
+
+    def __str__(self) -> str:
+        return (
+            f"Labelling also seems to follow {_listed(self.columns)} (z = {self.z:.1f}), which "
+            "propensity_features does not name. Name it if it can decide who gets labelled; a "
+            "class that is not linear in it looks the same."
+        )
+
+
+@dataclass(eq=False)
+class ShapeWarning(SarlearnWarning):
+    """The class prior rests on the form of the models: nothing in the rows is surely positive.
+
+    Parameters
+    ----------
+    class_prior : float
+        The estimate.
+    low, high : float
+        What the labels admit without that form.
+    """
+
+    class_prior: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return (
+            f"The class prior of {self.class_prior:.2f} rests on the shape of the models: without "
+            f"it the labels admit anything from {self.low:.2f} to {self.high:.2f}, because no row "
+            "is surely positive. The ranking, and how groups compare (relative_prevalence), do not "
+            "rest on it. An audit of some rows would settle it."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [str(name) for name in names[:3]]
+    if len(names) > 3:
+        return f"{', '.join(shown)} and {len(names) - 3} more"
+    *first, last = shown
+    return f"{', '.join(first)} and {last}" if first else last
