@@ -1,11 +1,11 @@
-"""Held-out scores of a flexible model of the labels, by ridge regression on kernel features.
+"""Held-out scores of a flexible model, by ridge regression on kernel features.
 
-A model of ``P(s=1|x)`` that knows nothing of ``f`` and ``e``, and bends where the data bend. It is
-linear in features of its own (Nystroem's of a Gaussian kernel), so the prediction of every row by
-a fit without it has a closed form: one decomposition gives them all, for every penalty.
+A model that knows nothing of ``f`` and ``e`` and bends where the data bend. It is linear in
+features of its own (Nystroem's of a Gaussian kernel), so the prediction of every row by a fit
+without it has a closed form: one decomposition gives them all, for every penalty and target.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import sparse
@@ -22,65 +22,68 @@ CUT = 3.0
 LEAST = 1e-3
 
 
-@dataclass
-class LabelScores:
-    """Held-out logits of ``P(s=1|x)``, and the mean squared error they were chosen by."""
+def kernel_scores(X: np.ndarray, targets: Sequence, weight=None, *, seed: int = 0) -> np.ndarray:
+    """Held-out logits of the mean of each target, of the width and penalty that predict it best.
 
-    logits: np.ndarray
-    squared_error: float
-
-
-def kernel_scores(X, labelled, weight=None, *, seed: int = 0) -> LabelScores:
-    """Held-out logits of the label for every row, of the best width and penalty.
+    The labels themselves give ``P(s=1|x)``; labels divided by the propensity give ``f``, since
+    the mean of ``s/e`` at ``x`` is ``f(x)``.
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (n_rows, n_columns)
-        Columns of any scale; they are standardised here.
-    labelled : boolean ndarray of shape (n_rows,)
+    X : ndarray of shape (n_rows, n_columns)
+        Standardised columns.
+    targets : sequence of ndarray of shape (n_rows,)
     weight : ndarray of shape (n_rows,) or None
     seed : int
         Draws the centres.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_targets)
     """
-    Z = np.clip(standardised(X, weight), -CUT, CUT)
-    drawn = np.random.default_rng(seed).permutation(len(Z))[:N_CENTRES]
-    found = [
-        held_out_scores(_features(Z, Z[np.sort(drawn)], width / Z.shape[1]), labelled, weight)
-        for width in WIDTHS
-    ]
-    return min(found, key=lambda scores: scores.squared_error)
+    Z = np.clip(X, -CUT, CUT)
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(Z))[:N_CENTRES])
+    features = (_features(Z, Z[drawn], width / max(Z.shape[1], 1)) for width in WIDTHS)
+    return _best_logits(features, targets, weight)
 
 
-def linear_scores(X, labelled, weight=None) -> LabelScores:
+def linear_scores(X: np.ndarray, targets: Sequence, weight=None) -> np.ndarray:
     """The same of a model that is linear in the columns."""
-    return held_out_scores(standardised(X, weight), labelled, weight)
+    return _best_logits([X], targets, weight)
 
 
-def held_out_scores(features: np.ndarray, labelled, weight=None) -> LabelScores:
-    """Logits of the best penalty; each row's by the fit without it.
+def _best_logits(features, targets: Sequence, weight) -> np.ndarray:
+    weight = np.ones(len(targets[0])) if weight is None else weight
+    best: list[tuple[float, np.ndarray]] = []
+    for each in features:
+        found = _held_out(each, targets, weight)
+        pairs = zip(best, found, strict=True)
+        best = [min(pair, key=lambda scored: scored[0]) for pair in pairs] if best else found
+    return logit(np.clip(np.column_stack([scores for _, scores in best]), LEAST, 1 - LEAST))
 
-    With ``A`` the penalised sum of squares, the prediction for row ``i`` without it is
-    ``(m_i - h_i s_i) / (1 - h_i)``, ``m`` being the fit to all rows and ``h`` its leverages.
+
+def _held_out(features, targets, weight) -> list[tuple[float, np.ndarray]]:
+    """For each target the least squared error of a penalty, and every row predicted without it.
+
+    With ``m`` the fit to all rows and ``h`` its leverages, row ``i`` without itself is predicted
+    as ``(m_i - h_i t_i) / (1 - h_i)``.
     """
-    weight = np.ones(len(features)) if weight is None else weight
-    share = float(np.average(labelled, weights=weight))
-    root = np.sqrt(weight)[:, None]
+    root = np.sqrt(weight)
     centred = features - np.average(features, axis=0, weights=weight)
-    left, singular, _ = np.linalg.svd(root * centred, full_matrices=False)
-    target = np.asarray(labelled, dtype=float) - share
-    turned = left.T @ (root[:, 0] * target)
-    best = None
-    for penalty in PENALTIES:
-        kept = singular**2 / (singular**2 + penalty)
-        fitted = left @ (kept * turned) / root[:, 0]
-        leverage = np.minimum(left**2 @ kept + weight / weight.sum(), 0.999)
-        out = (fitted - leverage * target) / (1 - leverage) + share
-        error = float(np.average((out - np.asarray(labelled)) ** 2, weights=weight))
-        if best is None or error < best.squared_error:
-            best = LabelScores(out, error)
-    assert best is not None
-    best.logits = logit(np.clip(best.logits, LEAST, 1 - LEAST))
-    return best
+    left, singular, _ = np.linalg.svd(root[:, None] * centred, full_matrices=False)
+    squares, found = left**2, []
+    for target in targets:
+        mean = float(np.average(target, weights=weight))
+        off = np.asarray(target, dtype=float) - mean
+        turned = left.T @ (root * off)
+        tried = []
+        for penalty in PENALTIES:
+            kept = singular**2 / (singular**2 + penalty)
+            leverage = np.minimum(squares @ kept + weight / weight.sum(), 0.999)
+            out = (left @ (kept * turned) / root - leverage * off) / (1 - leverage)
+            tried.append((float(np.average((out - off) ** 2, weights=weight)), out + mean))
+        found.append(min(tried, key=lambda scored: scored[0]))
+    return found
 
 
 def standardised(X, weight=None) -> np.ndarray:

@@ -77,6 +77,19 @@ class LabelGrid:
         return _quantile(self.weight.sum(axis=0), share, PROPENSITY_END)
 
 
+def shape_free(grid: LabelGrid, class_prior: float) -> tuple[float, float]:
+    """Class priors that the labels admit when ``(k f)(e / k)`` is as good as ``f e`` for any ``k``.
+
+    ``k`` is bounded by ``e / k <= 1`` below, and by ``k f <= 1`` above: the upper end is the truth
+    where some rows are surely positive, the plateau of ``P(s=1|x) / e``. Percentiles stand for the
+    largest values, which are noisy.
+    """
+    share = float(grid.observed.sum() / grid.weight.sum())
+    low = max(share, class_prior * grid.propensity_quantile(0.99))
+    high = min(1.0, class_prior / max(grid.probability_quantile(0.99), 1e-9))
+    return min(low, class_prior), max(high, class_prior)
+
+
 def label_grid(eta, zeta, labelled, weight=None) -> LabelGrid:
     """The grid of some rows: logits of ``f`` and ``e``, who is labelled, what each row counts."""
     f, e = expit(eta), expit(zeta)

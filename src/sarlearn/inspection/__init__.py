@@ -1,7 +1,13 @@
 """Look into a fitted model, and ask whether to trust it: plots, tests, intervals, sensitivity."""
 
 from sarlearn.inspection._bootstrap import BootstrapResult, bootstrap
+from sarlearn.inspection._goodness import (
+    GoodnessOfFit,
+    GoodnessOfFitDisplay,
+    goodness_of_fit,
+)
 from sarlearn.inspection._identifiability import IdentifiabilityResult, identifiability
+from sarlearn.inspection._relative import RelativePrevalence, relative_prevalence
 from sarlearn.inspection._scar_test import SCARTestResult, scar_test
 from sarlearn.inspection._selection import (
     PropensitySelection,
@@ -24,18 +30,23 @@ from sarlearn.inspection.displays import (
 __all__ = [
     "BootstrapResult",
     "ConvergenceDisplay",
+    "GoodnessOfFit",
+    "GoodnessOfFitDisplay",
     "IdentifiabilityResult",
     "LabelCalibrationDisplay",
     "PosteriorDisplay",
     "PropensityDisplay",
     "PropensitySelection",
+    "RelativePrevalence",
     "SCARTestResult",
     "ScaledPropensity",
     "SelectionStep",
     "SensitivityResult",
     "SensitivityRow",
     "bootstrap",
+    "goodness_of_fit",
     "identifiability",
+    "relative_prevalence",
     "scar_test",
     "select_propensity_features",
     "sensitivity",

@@ -1,0 +1,180 @@
+"""A second opinion on a fit: what other class scores say, what the model lacks, what leaks.
+
+The estimate of the class prior rests on one class score. Other scores that explain the labels as
+well, held out like the first, may put the prior elsewhere; the range of all of them is what the
+labels leave open. All of it looks at a few thousand rows, however many there are.
+
+Thresholds were chosen on one half of ``experiments/honesty`` and judged on the other.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+
+from sarlearn._engine.flexible import kernel_scores, linear_scores, standardised
+from sarlearn._engine.goodness import bends, label_grid, score_sums
+from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.leakage import leaking
+
+# Rows that are looked at. The kernel's decomposition is cubic in its centres, linear in rows.
+MAX_ROWS = 4000
+# A score counts whose label model explains the labels this well, in nats below the fit's own.
+DROP = 5.0
+# Ridge on the propensity's standardised slopes, as in the cross-fit.
+PROPENSITY_RIDGE = 1.0
+# Labels are divided by no smaller propensity.
+LEAST_PROPENSITY = 0.05
+# Score statistics of columns above this, corrected for their number, are told.
+DRIVER = 4.5
+# Standardised misfit above this is told.
+MISFIT = 4.0
+# A flexible score that explains the labels better by so many nats per labelled row is told.
+GAIN = 0.1
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one class score says of the class prior: estimate, range, and how well it explains."""
+
+    score: str
+    class_prior: float
+    low: float
+    high: float
+    log_likelihood: float
+
+
+@dataclass
+class Examination:
+    """What was found.
+
+    Attributes
+    ----------
+    opinions : list of Opinion
+        Of the fit's own score first, then of others.
+    class_prior_range : (float, float)
+        Of the opinions that count.
+    gain : float
+        Nats per labelled row by which the best flexible score explains the labels better.
+    misfit : float
+        Standardised differences of observed and expected labels.
+    driver_z, bend_z : ndarray of shape (n_columns,)
+        Score statistics of adding a column to the propensity, and its square to the class; 0 where
+        it is there already.
+    leaks : (ndarray of int, ndarray)
+        Columns that all but determine the label, and their areas under the curve.
+    sure, propensity_top : float
+        99th percentiles of ``f`` and ``e``.
+    propensity_effect, extreme : float
+        Sum of the propensity's standardised effects; share of rows whose propensity is 0 or 1.
+    """
+
+    opinions: list[Opinion]
+    class_prior_range: tuple[float, float]
+    gain: float
+    misfit: float
+    driver_z: np.ndarray = field(repr=False)
+    bend_z: np.ndarray = field(repr=False)
+    leaks: tuple[np.ndarray, np.ndarray]
+    sure: float
+    propensity_top: float
+    propensity_effect: float
+    extreme: float
+
+    @property
+    def swapped(self) -> bool:
+        """The marks that class and propensity bear when they have changed places."""
+        return self.propensity_effect > 5 and self.extreme > 0.75
+
+
+def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
+    """Numbers of rows spread evenly over labelled and unlabelled ones, in their proportion."""
+    if len(labelled) <= most:
+        return np.arange(len(labelled))
+    order = np.argsort(labelled, kind="stable")
+    return np.sort(order[np.linspace(0, len(order) - 1, most).astype(np.intp)])
+
+
+def examine(
+    X,
+    columns: np.ndarray,
+    labelled: np.ndarray,
+    eta: np.ndarray,
+    zeta: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    own: Opinion | None = None,
+    n_rows: int | None = None,
+) -> Examination:
+    """Look at a fit on some rows.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_rows, n_columns)
+    columns : ndarray of int
+        The propensity attributes.
+    labelled : boolean ndarray of shape (n_rows,)
+    eta, zeta : ndarray of shape (n_rows,)
+        Logits of ``f``, held out where the learner has such, and of ``e``.
+    weight : ndarray of shape (n_rows,) or None
+    own : Opinion, default=None
+        The learner's, of a held-out score. None: a linear held-out score takes its place.
+    n_rows : int, default=None
+        Of the whole table, where these rows are a sample: ranges shrink accordingly.
+    """
+    raw = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+    Z = standardised(raw, weight)
+    attributes = Z[:, columns]
+    opinions = _opinions(Z, attributes, labelled, zeta, weight, own, n_rows)
+    others = np.setdiff1d(np.arange(Z.shape[1]), columns)
+    driver_z, grid = np.zeros(Z.shape[1]), label_grid(eta, zeta, labelled, weight)
+    tests = {"labelled": labelled, "attributes": attributes, "weight": weight}
+    driver_z[others] = score_sums(eta, zeta, tried=Z[:, others], of_class=False, **tests).z
+    e = expit(zeta)
+    effects = np.linalg.lstsq(np.column_stack([attributes, np.ones(len(Z))]), zeta, rcond=None)[0]
+    first = opinions[0].log_likelihood
+    flexible = max(each.log_likelihood for each in opinions[1:])
+    return Examination(
+        opinions=opinions,
+        class_prior_range=hull(opinions),
+        gain=float(flexible - first) / max(float(labelled.sum()), 1.0),
+        misfit=grid.misfit,
+        driver_z=driver_z,
+        bend_z=score_sums(eta, zeta, tried=bends(Z), of_class=True, **tests).z,
+        leaks=leaking(raw, labelled),
+        sure=grid.probability_quantile(0.99),
+        propensity_top=grid.propensity_quantile(0.99),
+        propensity_effect=float(np.abs(effects[:-1]).sum()),
+        extreme=float(np.mean((e < 0.02) | (e > 0.98))),
+    )
+
+
+def hull(opinions: list[Opinion]) -> tuple[float, float]:
+    """The range of the opinions that explain the labels about as well as the first."""
+    least = opinions[0].log_likelihood - DROP
+    counted = [each for each in opinions if each.log_likelihood >= least]
+    return min(each.low for each in counted), max(each.high for each in counted)
+
+
+def _opinions(Z, attributes, labelled, zeta, weight, own, n_rows) -> list[Opinion]:
+    inverse = labelled / np.maximum(expit(zeta), LEAST_PROPENSITY)
+    shrink = 1.0 if n_rows is None else float(np.sqrt(len(Z) / n_rows))
+
+    def opinion(name: str, scores: np.ndarray) -> Opinion:
+        model = LabelModel(scores, attributes, labelled, weight, propensity_ridge=PROPENSITY_RIDGE)
+        fit = model.fit()
+        profile = model.profile(fit)
+        low, high = (
+            fit.class_prior + shrink * (end - fit.class_prior)
+            for end in (profile.low, profile.high)
+        )
+        return Opinion(name, fit.class_prior, low, high, fit.log_likelihood)
+
+    kernel = kernel_scores(Z, [labelled, inverse], weight)
+    found = [
+        own or opinion("linear", linear_scores(Z, [inverse], weight)[:, 0]),
+        opinion("kernel, of labels", kernel[:, 0]),
+        opinion("kernel, of labels by inverse propensity", kernel[:, 1]),
+    ]
+    return found

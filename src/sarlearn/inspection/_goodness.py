@@ -1,0 +1,293 @@
+"""Does the model explain the labels? Observed against expected, and what would explain more."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+
+from sarlearn._compat import safe_indexing
+from sarlearn._engine.examine import DRIVER, MISFIT, Examination, examine, sample_rows
+from sarlearn._engine.goodness import LabelGrid, label_grid, shape_free
+from sarlearn._view.inputs import listed
+from sarlearn._view.parts import take_apart
+from sarlearn._view.style import BLUE, MUTED, ORANGE, tidy
+
+__all__ = ["GoodnessOfFit", "GoodnessOfFitDisplay", "goodness_of_fit"]
+
+
+@dataclass
+class GoodnessOfFit:
+    """What :func:`goodness_of_fit` found; ``print`` gives it in words.
+
+    Attributes
+    ----------
+    misfit : float
+        Squared differences of observed and expected labels over strata of score and propensity,
+        standardised: 0 on average where the model is right.
+    by_score, by_propensity : dict of str to ndarray
+        For deciles of the class probability, and for levels of the propensity: ``rows``,
+        ``observed`` and ``expected`` labels, and the mean ``probability`` and ``propensity``.
+    gain : float
+        By how many nats per labelled row a flexible model explains held-out labels better than
+        the model does; negative where it explains them worse.
+    drivers : dict of str to float
+        Columns that were not named and that labelling seems to follow, with their statistic.
+    bends : dict of str to float
+        Columns whose squares the class model seems to lack, with their statistic.
+    leaks : dict of str to float
+        Columns that all but determine the label, with their area under the ROC curve.
+    swapped : bool
+        Whether class and propensity bear the marks of having changed places.
+    sure : float
+        The 99th percentile of the class probability. Below 0.97 no row is surely positive, and the
+        class prior rests on the shape of the models.
+    bounds : tuple of float
+        Class priors that the labels admit without that shape: the class probabilities may all be
+        smaller by a factor as long as no propensity exceeds 1, and larger as long as none of them
+        does.
+    """
+
+    misfit: float
+    by_score: dict[str, np.ndarray] = field(repr=False)
+    by_propensity: dict[str, np.ndarray] = field(repr=False)
+    gain: float
+    drivers: dict[str, float]
+    bends: dict[str, float]
+    leaks: dict[str, float]
+    swapped: bool
+    sure: float
+    bounds: tuple[float, float]
+
+    @property
+    def problems(self) -> list[str]:
+        """What speaks against the model, a sentence each; empty where nothing does."""
+        found = []
+        if self.misfit > MISFIT:
+            worst = self._worst()
+            found.append(
+                f"Labels are not where the model expects them (misfit {self.misfit:.1f}): {worst} "
+                "Transform skewed columns, or use a boosted class model."
+            )
+        if self.bends:
+            found.append(
+                f"The class does not seem to be linear in {listed(list(self.bends)[:3])}: use a "
+                "boosted class model, or add their squares."
+            )
+        if self.drivers:
+            found.append(
+                f"Labelling also seems to follow {listed(list(self.drivers)[:3])}: name what can "
+                "decide who gets labelled as propensity features."
+            )
+        if self.leaks:
+            found.append(
+                f"{listed(list(self.leaks)[:3])} all but determine the label: leave out what "
+                "follows from the label."
+            )
+        if self.swapped:
+            found.append("Class and propensity may have changed places: name fewer of the latter.")
+        return found
+
+    def _worst(self) -> str:
+        table = self.by_score
+        off = np.abs(table["observed"] - table["expected"])
+        row = int(np.argmax(off / np.sqrt(table["expected"] + 1)))
+        return (
+            f"of rows with a class probability about {table['probability'][row]:.0%}, "
+            f"{table['observed'][row]:.0f} are labelled and {table['expected'][row]:.0f} expected."
+        )
+
+    def __str__(self) -> str:
+        problems = self.problems
+        text = " ".join(problems) if problems else "Nothing in the labels contradicts the model."
+        low, high = self.bounds
+        return (
+            f"{text} Without trusting the shape of the models the labels admit class priors from "
+            f"{low:.1%} to {high:.1%}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        tables = {
+            name: {key: np.asarray(value).tolist() for key, value in getattr(self, name).items()}
+            for name in ("by_score", "by_propensity")
+        }
+        plain = {
+            name: getattr(self, name)
+            for name in ("misfit", "gain", "drivers", "bends", "leaks", "swapped", "sure")
+        }
+        return plain | tables | {"bounds": list(self.bounds), "problems": self.problems}
+
+    def plot(self, axes=None):
+        """Draw observed and expected labels by decile and by level; see the display."""
+        return GoodnessOfFitDisplay(self.by_score, self.by_propensity).plot(axes)
+
+
+class GoodnessOfFitDisplay:
+    """Observed and expected labels by decile of the class probability and level of the propensity.
+
+    Parameters
+    ----------
+    by_score, by_propensity : dict of str to array-like
+        As :class:`GoodnessOfFit` has them.
+
+    Attributes
+    ----------
+    axes_, figure_ : matplotlib objects, after ``plot``.
+
+    Examples
+    --------
+    >>> from sarlearn.inspection import GoodnessOfFitDisplay
+    >>> table = {"probability": [0.2, 0.9], "propensity": [0.5, 0.5], "observed": [3, 40],
+    ...          "expected": [5, 38]}
+    >>> display = GoodnessOfFitDisplay(table, table).plot()
+    >>> [ax.get_xlabel() for ax in display.axes_]
+    ['class probability', 'propensity']
+    """
+
+    def __init__(self, by_score, by_propensity):
+        self.by_score = by_score
+        self.by_propensity = by_propensity
+
+    @classmethod
+    def from_estimator(cls, estimator, X, s, *, axes=None):
+        """Compute for a fitted model."""
+        return goodness_of_fit(estimator, X, s).plot(axes)
+
+    def plot(self, axes=None):
+        """Draw on two axes, or on a new figure."""
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            _, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained", sharey=False)
+        panels = [
+            (self.by_score, "probability", "class probability"),
+            (self.by_propensity, "propensity", "propensity"),
+        ]
+        for ax, (table, key, label) in zip(axes, panels, strict=True):
+            _bars(ax, table, key)
+            ax.set_xlabel(label)
+        axes[0].set_ylabel("labelled rows")
+        axes[0].legend(frameon=False)
+        self.axes_, self.figure_ = np.asarray(axes, dtype=object), axes[0].figure
+        return self
+
+
+def _bars(ax, table, key: str) -> None:
+    place = np.arange(len(table[key]))
+    expected = np.asarray(table["expected"], dtype=float)
+    ax.bar(place, table["observed"], color=BLUE, alpha=0.75, width=0.7, label="observed")
+    ax.errorbar(
+        place,
+        expected,
+        yerr=1.96 * np.sqrt(np.maximum(table.get("variance", expected), 0)),
+        fmt="D",
+        color=ORANGE,
+        markersize=4,
+        capsize=2,
+        label="expected, 95 %",
+    )
+    ax.set_xticks(place, [f"{value:.0%}" for value in table[key]])
+    ax.tick_params(axis="x", labelsize=7, labelcolor=MUTED)
+    tidy(ax)
+
+
+def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
+    r"""Compare the labels with what the model expects, and look for what it lacks.
+
+    :math:`P(s=1|x) = f(x)\,e(x)` can be held against the labels seen, whatever the true classes
+    are. Observed and expected labels are compared over strata of ``f`` and ``e``; score tests ask
+    whether a column that was not named belongs into ``e``, and whether ``f`` lacks a bend; a
+    flexible model of :math:`P(s=1|x)` that knows nothing of the two factors is held against
+    :math:`f e` on held-out rows.
+
+    **What it cannot see.** A good fit does not show that the two factors are told apart rightly:
+    a driver of labelling that the class model absorbs fits as well, and so does another level of
+    the propensity where no row is surely positive.
+
+    Parameters
+    ----------
+    model : fitted learner with ``predict_propensity``, or a pipeline that ends in one
+    X, s : the data it was fitted to
+    n_bins : int, default=10
+        Quantiles of the class probability that are shown.
+
+    Returns
+    -------
+    GoodnessOfFit
+
+    See Also
+    --------
+    identifiability : Whether other solutions explain the labels as well.
+    relative_prevalence : What stays identified where the class prior is not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.inspection import goodness_of_fit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-4 * X[:, 0]))
+    >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
+    >>> goodness_of_fit(SAREMClassifier([2]).fit(X, s), X, s).problems
+    []
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> found = goodness_of_fit(SAREMClassifier().fit(X, s), X, s)  # column 2 is not named
+    >>> list(found.drivers)
+    ['x2']
+    """
+    parts = take_apart(model, X)
+    labelled = parts.labelled(s)
+    eta, zeta = _logit(parts.probability()), _logit(parts.propensity())
+    grid = label_grid(eta, zeta, labelled)
+    rows = sample_rows(labelled)
+    seen = examine(
+        safe_indexing(parts.matrix, rows),
+        parts.propensity_positions,
+        labelled[rows],
+        eta[rows],
+        zeta[rows],
+    )
+    return describe(grid, seen, parts.names, float(parts.final.class_prior_), n_bins)
+
+
+def describe(
+    grid: LabelGrid, seen: Examination, names: Sequence[str], class_prior: float, n_bins: int = 10
+) -> GoodnessOfFit:
+    """The result of a grid of all rows and an examination of some."""
+    return GoodnessOfFit(
+        misfit=grid.misfit,
+        by_score=_table(grid.strata(n_bins, 1)),
+        by_propensity=_table(grid.strata(1, 5)),
+        gain=seen.gain,
+        drivers=_named(names, seen.driver_z, DRIVER),
+        bends=_named(names, seen.bend_z, DRIVER),
+        leaks={names[j]: float(area) for j, area in zip(*seen.leaks, strict=True)},
+        swapped=seen.swapped,
+        sure=grid.probability_quantile(0.99),
+        bounds=shape_free(grid, class_prior),
+    )
+
+
+def _logit(probability) -> np.ndarray:
+    return logit(np.clip(probability, 1e-9, 1 - 1e-9))
+
+
+def _table(strata: LabelGrid) -> dict[str, np.ndarray]:
+    rows = strata.weight.ravel()
+    return {
+        "rows": rows,
+        "observed": strata.observed.ravel(),
+        "expected": strata.expected.ravel(),
+        "variance": strata.variance.ravel(),
+        "probability": strata.probability.ravel() / rows,
+        "propensity": strata.propensity.ravel() / rows,
+    }
+
+
+def _named(names, z: np.ndarray, least: float) -> dict[str, float]:
+    order = np.argsort(-np.abs(z), kind="stable")
+    return {names[j]: float(z[j]) for j in order if abs(z[j]) > least}
