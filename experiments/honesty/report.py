@@ -54,9 +54,9 @@ were chosen on one half and judged on the other.
 
 *Bad*: the class prior is off by more than 0.1. *Warned*: the fit issued a warning that the class
 prior may be wrong, of any of the kinds below. *Silent*: it did not. *Coverage*:
-`class_prior_range_` holds the true share of positives. Shares are of all cells, but "good and warned"
-is the share of the good cells that are warned. Accuracy is bad where it is more than 0.05 below that
-of a linear learner told the propensity.
+`class_prior_range_` holds the true share of positives. Shares are of all cells, but "good and
+warned" is the share of the good cells that are warned. Accuracy is bad where it is more than 0.05
+below that of a linear learner told the propensity.
 """
 
 

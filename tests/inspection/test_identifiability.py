@@ -132,3 +132,18 @@ def test_one_column_a_value_is_no_problem_and_a_cross_fit_serves():
     assert not any("flat" in problem for problem in found.problems)
     assert "flat in 2 of 10 directions because columns depend on each other" in str(found)
     assert abs(found.class_prior[0] - model.class_prior_) < 0.1
+
+
+def test_the_model_given_is_compared_with_what_is_found():
+    """A decay that takes the class prior away from what the labels admit is told."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3))
+    y = rng.random(3000) < expit(1.5 * X[:, 0])
+    s = y & (rng.random(3000) < 0.15 + 0.2 * (X[:, 1] > 0))
+    model = SAREMClassifier([1], decay=0.5, C=100).fit(X, s)
+    found = identifiability(model, X, s, n_starts=4, random_state=0)
+    assert found.model_class_prior == model.class_prior_
+    low, high = found.admitted
+    assert model.class_prior_ > high + 0.02
+    assert f"The model given holds {model.class_prior_:.1%}" in found.problems[0]
+    assert f"the model holds {model.class_prior_:.1%}" in str(found)

@@ -11,7 +11,7 @@ from sarlearn._engine.joint import JointFit, JointLogistic
 from sarlearn._engine.label_model import PROFILE_DROP, LabelModel
 from sarlearn._view.inputs import check_count, generators
 from sarlearn._view.parts import take_apart
-from sarlearn._view.style import BLUE, MUTED, ORANGE, as_percent, new_axes, tidy
+from sarlearn._view.style import BLUE, GREEN, MUTED, ORANGE, as_percent, new_axes, tidy
 from sarlearn.classifiers import SAREMClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 
@@ -23,6 +23,8 @@ WIDE = 0.2
 CERTAIN = 0.95
 # Directions of the scaled information with less curvature than this count as flat.
 FLAT = 1e-6
+# A class prior this far outside of what is admitted is another answer.
+APART = 0.02
 
 
 @dataclass
@@ -52,6 +54,9 @@ class IdentifiabilityResult:
         Share of the class score's variance that the propensity attributes explain linearly.
     strata, certain_share : list of str, ndarray
         Strata of rising propensity, and the share of rows in each with ``f`` above 0.95.
+    model_class_prior : float
+        What the model that was given holds; its decay, penalty or cross-fit may put it elsewhere
+        than maximum likelihood does.
     """
 
     log_likelihood: np.ndarray = field(repr=False)
@@ -67,6 +72,15 @@ class IdentifiabilityResult:
     overlap: float
     strata: list[str] = field(repr=False)
     certain_share: np.ndarray = field(repr=False)
+    model_class_prior: float
+
+    @property
+    def admitted(self) -> tuple[float, float]:
+        """Least and greatest class prior of the maxima and of the profile together."""
+        return (
+            min(self.plausible_priors[0], self.profile[0]),
+            max(self.plausible_priors[1], self.profile[1]),
+        )
 
     @property
     def identified(self) -> bool:
@@ -77,6 +91,13 @@ class IdentifiabilityResult:
     def problems(self) -> list[str]:
         """What speaks against identification, a sentence each."""
         found = []
+        low, high = self.admitted
+        if not low - APART <= self.model_class_prior <= high + APART:
+            found.append(
+                f"The model given holds {self.model_class_prior:.1%}, outside of the {low:.1%} to "
+                f"{high:.1%} that maximum likelihood admits: it is its decay, its penalties or its "
+                "other fits that put the class prior there, not the labels alone."
+            )
         low, high = self.plausible_priors
         if high - low > 0.02:
             found.append(
@@ -116,15 +137,15 @@ class IdentifiabilityResult:
     def verdict(self) -> str:
         """What speaks against identification, or that nothing does."""
         problems = self.problems
-        best = f"{self.class_prior[0]:.1%}"
+        best = f"{self.class_prior[0]:.1%} positives; the model holds {self.model_class_prior:.1%}"
         if not problems:
             return (
                 f"Nothing speaks against identification: {len(self.class_prior)} starts agree on "
-                f"{best} positives, the likelihood curves in every direction that moves a "
+                f"{best}. The likelihood curves in every direction that moves a "
                 "prediction, exchanged roles fit worse or lead back, and every stratum of the "
                 "propensity has sure positives."
             )
-        return f"Best solution: {best} positives. " + " ".join(problems)
+        return f"Best solution: {best}. " + " ".join(problems)
 
     def __str__(self) -> str:
         if not self.redundant:
@@ -146,6 +167,7 @@ class IdentifiabilityResult:
             )
         ax.axhline(PROFILE_DROP, color=MUTED, linestyle="--", linewidth=1)
         ax.axvspan(*self.profile, color=BLUE, alpha=0.12, linewidth=0)
+        ax.axvline(self.model_class_prior, color=GREEN, linewidth=1, label="the model given")
         ax.set_yscale("symlog", linthresh=1.0)
         ax.invert_yaxis()
         ax.set_xlim(0, 1)
@@ -247,6 +269,7 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
         certain_share=np.array(
             [float(np.mean(f[codes == k] > CERTAIN)) for k in range(len(strata))]
         ),
+        model_class_prior=float(parts.final.class_prior_),
     )
 
 
