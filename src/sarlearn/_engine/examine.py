@@ -7,7 +7,7 @@ labels leave open. All of it looks at a few thousand rows, however many there ar
 Thresholds were chosen on one half of ``experiments/honesty`` and judged on the other.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -125,23 +125,35 @@ def examine(
     """
     raw = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
     Z = standardised(raw, weight)
-    attributes = Z[:, columns]
-    opinions = _opinions(Z, attributes, labelled, zeta, weight, own, n_rows)
-    others = np.setdiff1d(np.arange(Z.shape[1]), columns)
-    driver_z, grid = np.zeros(Z.shape[1]), label_grid(eta, zeta, labelled, weight)
-    tests = {"labelled": labelled, "attributes": attributes, "weight": weight}
-    driver_z[others] = score_sums(eta, zeta, tried=Z[:, others], of_class=False, **tests).z
+    seen = _Seen(Z, Z[:, columns], labelled, weight)
+    grid = label_grid(eta, zeta, labelled, weight)
     e = expit(zeta)
-    effects = np.linalg.lstsq(np.column_stack([attributes, np.ones(len(Z))]), zeta, rcond=None)[0]
-    first = opinions[0].log_likelihood
+    inverse = labelled / np.maximum(e, LEAST_PROPENSITY)
+    # Score tests ask for a maximum of the likelihood, where a decayed fit is not.
+    at = (eta, zeta)
+    if own is None:
+        own, *at = seen.opinion("linear", linear_scores(Z, [inverse], weight)[:, 0])
+    kernel = kernel_scores(Z, [labelled, inverse], weight)
+    opinions = [
+        own,
+        seen.opinion("kernel, of labels", kernel[:, 0])[0],
+        seen.opinion("kernel, of labels by inverse propensity", kernel[:, 1])[0],
+    ]
+    if n_rows is not None:
+        opinions[1:] = [shrunk(each, float(np.sqrt(len(Z) / n_rows))) for each in opinions[1:]]
+    others = np.setdiff1d(np.arange(Z.shape[1]), columns)
+    driver_z = np.zeros(Z.shape[1])
+    driver_z[others] = seen.score(*at, Z[:, others], of_class=False)
+    design = np.column_stack([seen.attributes, np.ones(len(Z))])
+    effects = np.linalg.lstsq(design, zeta, rcond=None)[0]
     flexible = max(each.log_likelihood for each in opinions[1:])
     return Examination(
         opinions=opinions,
         class_prior_range=hull(opinions),
-        gain=float(flexible - first) / max(float(labelled.sum()), 1.0),
+        gain=float(flexible - own.log_likelihood) / max(float(labelled.sum()), 1.0),
         misfit=grid.misfit,
         driver_z=driver_z,
-        bend_z=score_sums(eta, zeta, tried=bends(Z), of_class=True, **tests).z,
+        bend_z=seen.score(*at, bends(Z), of_class=True),
         leaks=leaking(raw, labelled),
         sure=grid.probability_quantile(0.99),
         propensity_top=grid.propensity_quantile(0.99),
@@ -157,24 +169,45 @@ def hull(opinions: list[Opinion]) -> tuple[float, float]:
     return min(each.low for each in counted), max(each.high for each in counted)
 
 
-def _opinions(Z, attributes, labelled, zeta, weight, own, n_rows) -> list[Opinion]:
-    inverse = labelled / np.maximum(expit(zeta), LEAST_PROPENSITY)
-    shrink = 1.0 if n_rows is None else float(np.sqrt(len(Z) / n_rows))
+def shrunk(opinion: Opinion, factor: float) -> Opinion:
+    """The same with a range that many times as wide about its estimate."""
+    prior = opinion.class_prior
+    low, high = (prior + factor * (end - prior) for end in (opinion.low, opinion.high))
+    return replace(opinion, low=low, high=high)
 
-    def opinion(name: str, scores: np.ndarray) -> Opinion:
-        model = LabelModel(scores, attributes, labelled, weight, propensity_ridge=PROPENSITY_RIDGE)
+
+@dataclass
+class _Seen:
+    """Some rows: standardised columns, those of the propensity among them, and labels."""
+
+    columns: np.ndarray
+    attributes: np.ndarray
+    labelled: np.ndarray
+    weight: np.ndarray | None
+
+    def opinion(self, name: str, scores: np.ndarray) -> tuple[Opinion, np.ndarray, np.ndarray]:
+        """What a held-out score says, and the logits of ``f`` and ``e`` by its label model."""
+        model = LabelModel(
+            scores,
+            self.attributes,
+            self.labelled,
+            self.weight,
+            propensity_ridge=PROPENSITY_RIDGE,
+        )
         fit = model.fit()
         profile = model.profile(fit)
-        low, high = (
-            fit.class_prior + shrink * (end - fit.class_prior)
-            for end in (profile.low, profile.high)
-        )
-        return Opinion(name, fit.class_prior, low, high, fit.log_likelihood)
+        found = Opinion(name, fit.class_prior, profile.low, profile.high, fit.log_likelihood)
+        eta = fit.slope * scores + fit.intercept
+        return found, eta, self.attributes @ fit.propensity_coef + fit.propensity_intercept
 
-    kernel = kernel_scores(Z, [labelled, inverse], weight)
-    found = [
-        own or opinion("linear", linear_scores(Z, [inverse], weight)[:, 0]),
-        opinion("kernel, of labels", kernel[:, 0]),
-        opinion("kernel, of labels by inverse propensity", kernel[:, 1]),
-    ]
-    return found
+    def score(self, eta, zeta, tried: np.ndarray, *, of_class: bool) -> np.ndarray:
+        sums = score_sums(
+            eta,
+            zeta,
+            self.labelled,
+            self.attributes,
+            tried,
+            of_class=of_class,
+            weight=self.weight,
+        )
+        return sums.z

@@ -10,7 +10,14 @@ from sarlearn.cli.common import (
     read_labelled,
 )
 from sarlearn.cli.progress import progress
-from sarlearn.inspection import scar_test, select_propensity_features
+from sarlearn.inspection import (
+    PropensitySelection,
+    SCARTestResult,
+    scar_test,
+    select_propensity_features,
+    unnamed_drivers,
+)
+from sarlearn.reporting.words import drivers_sentence
 from sarlearn.tables.pipeline import TableEncoder, origin
 
 
@@ -33,7 +40,10 @@ def check(
     encoder = TableEncoder(drop=left_out)
     matrix = encoder.fit_transform(frame)
     made = [origin(name) for name in encoder.feature_names_out_]
-    groups = {name: [j for j, column in enumerate(made) if column == name] for name in candidates}
+    columns_of: dict[str, list[int]] = {}
+    for j, name in enumerate(made):
+        columns_of.setdefault(name, []).append(j)
+    groups = {name: columns_of.get(name, []) for name in candidates}
     bare = [name for name, columns in groups.items() if not columns]
     if bare:
         raise ValueError(
@@ -50,6 +60,9 @@ def check(
             found = select_propensity_features(
                 X, s, groups, flexible=flexible, n_resamples=resamples, random_state=seed
             )
+        with progress("Looking at the other columns"):
+            drivers = list(unnamed_drivers(X, s, everything, groups=columns_of))
+    verdict = _verdict(test, found, drivers)
     if as_json:
         print_json(
             {
@@ -59,15 +72,17 @@ def check(
                 "selected": found.features,
                 "gain": found.path[0].gain,
                 "stability": found.stability,
-                "text": [str(test), str(found)],
+                "drivers_not_named": drivers,
+                "text": [str(test), *verdict],
                 "warnings": [str(message) for message in messages],
             }
         )
         return
     print_text(str(test))
     print_text("")
-    print_text(str(found))
-    print_text("")
+    for sentence in verdict:
+        print_text(sentence)
+        print_text("")
     shares = found.stability or {}
     rows = [
         (
@@ -79,3 +94,17 @@ def check(
         for name in candidates
     ]
     print_rows(rows, header=("candidate", "gain alone", "in resamples", "selected"))
+
+
+def _verdict(test: SCARTestResult, found: PropensitySelection, drivers: list[str]) -> list[str]:
+    """What to do about the candidates; the test and the choice do not contradict each other."""
+    sentences = [str(found)]
+    if test.p_value <= 0.05 and not found.features:
+        sentences = [
+            "Together the candidates matter, as the test says, but no single one of them explains "
+            "so much that the choice by BIC would take it alone. Name all of them: one attribute "
+            "too many costs little, one left out costs much."
+        ]
+    if drivers:
+        sentences.append(drivers_sentence(drivers))
+    return sentences

@@ -1,6 +1,7 @@
 """Look into a fitted model, and ask whether to trust it: plots, tests, intervals, sensitivity."""
 
 from sarlearn.inspection._bootstrap import BootstrapResult, bootstrap
+from sarlearn.inspection._drivers import unnamed_drivers
 from sarlearn.inspection._goodness import (
     GoodnessOfFit,
     GoodnessOfFitDisplay,
@@ -50,4 +51,5 @@ __all__ = [
     "scar_test",
     "select_propensity_features",
     "sensitivity",
+    "unnamed_drivers",
 ]

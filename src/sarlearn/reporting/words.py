@@ -134,6 +134,16 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
     ]
 
 
+def drivers_sentence(drivers: Sequence[str]) -> str:
+    """Columns that labelling seems to follow, and that were not named."""
+    names = list(drivers)[:5]
+    which = names[0] if len(names) == 1 else f"at least one of {_listed(names)}"
+    return (
+        f"Labelling also seems to follow {which}, not named so far. Name what can decide who gets "
+        "labelled; a class that is not linear in a column looks the same."
+    )
+
+
 def odds_sentence(row: dict[str, Any], outcome: str) -> str:
     """An odds ratio in words: how the odds of ``outcome`` compare."""
     ratio = row["odds_ratio"]
