@@ -1,0 +1,121 @@
+"""Checks of evidence beyond labels: audited classes, and the draw that they come from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Audit", "check_audit", "check_audited"]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Checked rows: the class found, and, where known, how they were drawn.
+
+    ``known`` is 1, 0, or NaN per row; ``probability`` and ``round_of`` are None where the draw is
+    not known.
+    """
+
+    known: np.ndarray
+    probability: np.ndarray | None = None
+    round_of: np.ndarray | None = None
+
+    @property
+    def rows(self) -> np.ndarray:
+        return np.flatnonzero(~np.isnan(self.known))
+
+    def __getitem__(self, rows) -> "Audit":
+        parts = (self.known, self.probability, self.round_of)
+        return Audit(*(None if part is None else part[rows] for part in parts))
+
+
+def check_audit(audited, probability, round_of, labelled: np.ndarray) -> Audit | None:
+    """What ``fit`` was told about audits, checked; None where it was told nothing."""
+    if audited is None:
+        for name, value in (("audit_probability", probability), ("audit_round", round_of)):
+            if value is not None:
+                raise ValueError(f"{name} is given without audited, which it belongs to.")
+        return None
+    known = check_audited(audited, labelled)
+    if probability is None:
+        if round_of is not None:
+            raise ValueError("audit_round is given without audit_probability.")
+        return Audit(known)
+    chance = _column(probability, "audit_probability", len(labelled))
+    drawn = ~np.isnan(chance)
+    outside = drawn & ~((chance > 0) & (chance <= 1))
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise ValueError(
+            f"audit_probability must lie in (0, 1], or be missing where a row was not drawn; row "
+            f"{row} has {chance[row]:g} ({int(outside.sum())} such rows)."
+        )
+    free = ~np.isnan(known) & ~drawn & ~labelled
+    if free.any():
+        raise ValueError(
+            f"Row {int(np.argmax(free))} is audited and has no audit_probability "
+            f"({int(free.sum())} such rows). Rows that were checked outside of the draw have no "
+            "known chance: leave their class out, or leave audit_probability out."
+        )
+    rounds = None
+    if round_of is not None:
+        rounds = _column(round_of, "audit_round", len(labelled))
+        lost = drawn & ~labelled & np.isnan(rounds)
+        if lost.any():
+            row = int(np.argmax(lost))
+            raise ValueError(f"Row {row} has an audit_probability and no audit_round.")
+    return Audit(known, chance, rounds)
+
+
+def check_audited(audited, labelled: np.ndarray) -> np.ndarray:
+    """Audited classes as 1.0, 0.0 or NaN per row, and consistent with the labels."""
+    known = _column(audited, "audited", len(labelled))
+    odd = ~(np.isnan(known) | (known == 0) | (known == 1))
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise ValueError(
+            "audited must hold 1 (found positive), 0 (found negative), or a missing value where "
+            f"nobody looked; row {row} has {known[row]:g} ({int(odd.sum())} such rows)."
+        )
+    wrong = labelled & (known == 0)
+    if wrong.any():
+        raise ValueError(
+            f"Row {int(np.argmax(wrong))} is labelled and was audited as negative "
+            f"({int(wrong.sum())} such rows). A label means positive here: take the label off such "
+            "rows, or leave the rows out."
+        )
+    if np.isnan(known[~labelled]).all():
+        n_audited = int(np.sum(~np.isnan(known)))
+        raise ValueError(
+            f"No unlabelled row is audited ({n_audited} labelled rows are, which says nothing "
+            "new). Give 1 or 0 for unlabelled rows that someone has checked."
+        )
+    return known
+
+
+def _column(values: Sequence, name: str, n_rows: int) -> np.ndarray:
+    """One float64 per row; None, NaN and pandas' NA are missing."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.ndim != 1 or len(array) != n_rows:
+        raise ValueError(f"{name} must have one value for each of {n_rows} rows; got {array.shape}.")
+    if array.dtype.kind in "OUS":
+        array = np.array([np.nan if _is_gap(value) else value for value in array], dtype=object)
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        bad = next(value for value in array if not _is_number(value))
+        raise ValueError(f"{name} must hold numbers and missing values; got {bad!r}.") from None
+
+
+def _is_gap(value) -> bool:
+    return value is None or value != value or str(value) in ("<NA>", "NaT")
+
+
+def _is_number(value) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
