@@ -99,7 +99,9 @@ def _column(values: Sequence, name: str, n_rows: int) -> np.ndarray:
         values = values.to_numpy()
     array = np.asarray(values)
     if array.ndim != 1 or len(array) != n_rows:
-        raise ValueError(f"{name} must have one value for each of {n_rows} rows; got {array.shape}.")
+        raise ValueError(
+            f"{name} must have one value for each of {n_rows} rows; got {array.shape}."
+        )
     if array.dtype.kind in "OUS":
         array = np.array([np.nan if _is_gap(value) else value for value in array], dtype=object)
     try:

@@ -139,7 +139,7 @@ def test_rows_sure_to_be_drawn_stand_for_themselves():
 
 def test_weights_count_as_rows():
     rng = np.random.default_rng(3)
-    q, y, s = population(rng, 400)
+    _, y, s = population(rng, 400)
     audited, probability = np.full(400, np.nan), np.full(400, np.nan)
     rows = np.flatnonzero(~s)[:100]
     audited[rows], probability[rows] = y[rows], 100 / (~s).sum()
@@ -224,7 +224,6 @@ def test_errors_name_what_is_wrong():
         class_prior_from_audit(s, np.where(np.arange(100) == 60, 1, audited), probability)
     with pytest.raises(ValueError, match="'maybe'"):
         class_prior_from_audit(s, ["maybe", *audited[1:]], probability)
+    other = np.where((np.arange(100) >= 45) & (np.arange(100) < 50), 0.5, probability)
     with pytest.raises(ValueError, match="no answer yet"):
-        other = probability.copy()
-        other[45:50] = 0.5
         class_prior_from_audit(s, audited, other)

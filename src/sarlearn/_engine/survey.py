@@ -9,10 +9,10 @@ is unbiased for the rows at hand. Its interval inverts the score test: a share `
 
     (estimate - P)^2 > z^2 sum_h W_h^2 p_h (1 - p_h) / n_h * (1 - n_h / N_h),
 
-with the ``p_h`` that are most likely among those with ``sum_h W_h p_h = P``. For one stratum this is
-Wilson's interval (1927); for several the interval of Miettinen and Nurminen (1985) for a weighted
-sum of proportions. Unlike an interval from the observed variances it does not collapse where the
-rows drawn from a stratum all turn out alike.
+with the ``p_h`` that are most likely among those with ``sum_h W_h p_h = P``. For one stratum this
+is Wilson's interval (1927); for several the interval of Miettinen and Nurminen (1985) for a
+weighted sum of proportions. Unlike an interval from the observed variances it does not collapse
+where the rows drawn from a stratum all turn out alike.
 
 Later rounds of checks draw from what earlier rounds have left, with strata that may depend on what
 was found. Every round gives an unbiased estimate; they are averaged with weights in proportion to

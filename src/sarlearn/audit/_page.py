@@ -32,8 +32,8 @@ _HEADERS = {
 class Question:
     """What the page asks, and how it shows a row.
 
-    ``first`` and ``folded`` give the names of the columns shown at once and on demand; ``cells`` the
-    text of a row's cells by column; ``name`` what to call a row.
+    ``first`` and ``folded`` give the names of the columns shown at once and on demand; ``cells``
+    the text of a row's cells by column; ``name`` what to call a row.
     """
 
     text: str

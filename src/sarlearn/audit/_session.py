@@ -153,8 +153,7 @@ class AuditSession:
             free = [
                 row
                 for row in waiting
-                if self._leases.get(row, (tab, 0.0))[0] == tab
-                or now - self._leases[row][1] > LEASE
+                if self._leases.get(row, (tab, 0.0))[0] == tab or now - self._leases[row][1] > LEASE
             ]
             row = next(iter(free or waiting), None)
             if row is not None:

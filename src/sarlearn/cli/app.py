@@ -167,6 +167,55 @@ def prior(**options) -> None:
 
 
 @app.command()
+@click.argument("model", type=click.Path())
+@_TABLE
+@click.option(
+    "-n",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Rows to suggest.",
+)
+@_OUTPUT
+@click.option("--label", help="Label column, where it is not named as when the model was fitted.")
+@click.option("--id", "id_column", help="Identifier column, likewise.")
+@click.option(
+    "--audited",
+    type=click.Path(),
+    help="File of an earlier audit, filled in: its rows are not suggested again, and its answers "
+    "are taken over.",
+)
+@click.option("--serve", is_flag=True, help="Ask about the rows on a page in the browser.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="any free one",
+    help="Port of the page, on this machine only.",
+)
+@click.option("--browser/--no-browser", default=True, help="Open the page in the browser.")
+@click.option(
+    "--question",
+    default="Is this row positive?",
+    show_default=True,
+    help="What the page asks about each row.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
+@_JSON
+@_FORCE
+def audit(**options) -> None:
+    """Suggest rows of TABLE to check, so that the share of positives gets surer.
+
+    The rows are drawn by chance, more where the saved MODEL is undecided. Fill in the column
+    'audited' of the file, or answer on a page with --serve, which goes on where it was stopped.
+    Then fit again with --audited.
+    """
+    from sarlearn.cli.audit import audit
+
+    audit(**options)
+
+
+@app.command()
 @_TABLE
 @_LABEL
 @click.option(

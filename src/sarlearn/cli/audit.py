@@ -1,0 +1,210 @@
+"""``sarlearn audit``: rows to check, as a file or on a page."""
+
+import contextlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sarlearn._view.parts import take_apart
+from sarlearn.audit import class_prior_from_audit, suggest_audit
+from sarlearn.cli.common import check_outputs, collected_warnings, print_json, print_text
+from sarlearn.cli.predict import _features, _open
+from sarlearn.cli.progress import progress
+from sarlearn.reporting.effects import importance
+from sarlearn.tables.audits import audit_table, read_answers
+from sarlearn.tables.columns import as_frame
+from sarlearn.tables.files import parse_labels, read_table, table_kind, write_table
+
+# Columns shown at once on the page, the ones the model uses most.
+SHOWN_FIRST = 8
+
+
+@dataclass
+class Plan:
+    """An audit that is planned or under way: the table, the rows to check, the design."""
+
+    saved: Any
+    frame: Any
+    X: Any
+    s: np.ndarray
+    label: str
+    id_column: str | None
+    rows: np.ndarray
+    design: dict[str, np.ndarray]
+    output: str
+
+    @property
+    def labelled(self) -> np.ndarray:
+        return self.s == self.saved.model.classes_[1]
+
+    def write(self, words: dict[int, str]) -> None:
+        """Write the file of rows to check, with the answers so far."""
+        everything = {**self._earlier_words(), **words}
+        order = [*sorted(set(self._drawn()) - set(self.rows.tolist())), *self.rows.tolist()]
+        table = audit_table(self.frame, self.design, order, everything, leave_out=[self.label])
+        write_table(table, self.output)
+
+    def _drawn(self) -> list[int]:
+        return np.flatnonzero(~np.isnan(self.design["audit_probability"])).tolist()
+
+    def _earlier_words(self) -> dict[int, str]:
+        known = self.design["audited"]
+        return {int(row): "yes" if known[row] else "no" for row in np.flatnonzero(known == known)}
+
+
+def audit(
+    model: str,
+    table: str,
+    n: int,
+    output: str,
+    label: str | None,
+    id_column: str | None,
+    audited: str | None,
+    seed: int,
+    serve: bool,
+    port: int,
+    browser: bool,
+    question: str,
+    as_json: bool,
+    force: bool,
+) -> None:
+    """Suggest rows, write them; with ``serve`` ask about them on a page."""
+    going_on = serve and Path(output).exists() and not force
+    table_kind(output)
+    inputs = [model, table, *([audited] if audited else [])]
+    check_outputs(output, force=force or going_on, inputs=inputs)
+    with collected_warnings(), progress(f"Reading {table}"):
+        plan = _plan(model, table, n, output, label, id_column, audited, seed, going_on)
+    if serve:
+        _serve(plan, table, port, browser, question, fresh=not going_on)
+        return
+    plan.write({})
+    told = _told(plan)
+    if as_json:
+        print_json(told)
+        return
+    print_text(
+        f"Wrote {told['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
+        "no or unsure, from the top; whoever stops early has checked a smaller sample, not a biased "
+        f"one. Then: sarlearn fit {table} --label {plan.label} ... --audited {output}"
+    )
+    print_text(
+        f"If the posteriors are right, about {told['rows_for_5_points']} checked rows bring the "
+        "range of the class prior under 5 points."
+    )
+
+
+def _plan(model, table, n, output, label, id_column, audited, seed, going_on) -> Plan:
+    saved, frame, label, id_column = _open(model, table, label, id_column)
+    if not hasattr(saved.model, "predict_posterior"):
+        raise ValueError(
+            f"{model} holds a {type(saved.model).__name__}, which gives no posterior to choose "
+            "rows by."
+        )
+    if label is None:
+        raise ValueError("An audit needs to know which rows are labelled; name --label.")
+    labels = parse_labels(frame[label], label, word=saved.notes.get("label_word"))
+    s = saved.model.classes_[labels.labelled.astype(int)]
+    X = _features(saved.model, frame)
+    text = [id_column] if id_column else []
+    if going_on:
+        filled = read_table(output, text_columns=text)
+        design = read_answers(filled, frame, id_column)
+        rows = np.asarray(filled["audit_row"], dtype=np.intp)
+        last = np.nanmax(design["audit_round"])
+        rows = rows[design["audit_round"][rows] == last]
+    else:
+        earlier = {}
+        if audited is not None:
+            earlier = read_answers(read_table(audited, text_columns=text), frame, id_column)
+        found = suggest_audit(saved.model, X, s, n, random_state=seed, **earlier)
+        design, rows = found.answers(np.full(len(found.rows), np.nan)), found.rows
+        design["expected"] = np.array(found.rows_needed())
+    return Plan(saved, frame, X, s, label, id_column, rows, design, output)
+
+
+def _told(plan: Plan) -> dict[str, Any]:
+    return {
+        "rows": len(plan.rows),
+        "round": int(np.nanmax(plan.design["audit_round"])),
+        "rows_for_5_points": int(plan.design["expected"]),
+        "output": plan.output,
+    }
+
+
+def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fresh: bool) -> None:
+    from sarlearn.audit._page import Question, serve
+    from sarlearn.audit._session import AuditLog, AuditSession
+
+    log_path = Path(f"{plan.output}.log")
+    if fresh:
+        log_path.unlink(missing_ok=True)
+        plan.write({})
+    log = AuditLog(log_path)
+    in_log = {entry["row"] for entry in log.entries}
+    for row, word in plan._earlier_words().items():
+        if row in plan.rows and row not in in_log:  # typed into the file
+            log.append({"row": row, "answer": word, "tab": "", "time": time.time()})
+    given = {name: plan.design[name] for name in ("audited", "audit_probability", "audit_round")}
+    session = AuditSession(log, plan.rows, plan.labelled, given, plan.write)
+    first, folded = _columns(plan)
+    asked = Question(
+        text=question,
+        source=f"{Path(table).name}, round {int(np.nanmax(given['audit_round']))}",
+        first=first,
+        folded=folded,
+        cells=_Cells(plan),
+        name=lambda row: _name(plan, row),
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(session, asked, port=port, announce=lambda address: _announce(address, browser))
+    log.close()
+    print_text(_farewell(plan, session))
+
+
+def _announce(address: str, browser: bool) -> None:
+    print(f"Check rows at {address}\nStop with Ctrl+C; every answer is saved at once.", flush=True)
+    if browser:
+        import webbrowser
+
+        webbrowser.open(address)
+
+
+def _farewell(plan: Plan, session) -> str:
+    text = f"{len(session.answers)} of {len(session.rows)} rows are checked; see {plan.output}."
+    with contextlib.suppress(ValueError):  # no range yet
+        text += f" {class_prior_from_audit(plan.labelled, **session.design())}"
+    return text
+
+
+def _columns(plan: Plan) -> tuple[list[str], list[str]]:
+    """The columns the class model uses most, and the others."""
+    ranked = [row["attribute"] for row in importance(take_apart(plan.saved.model, plan.X))]
+    shown = [name for name in plan.frame.columns if name not in (plan.label, plan.id_column)]
+    first = [name for name in ranked if name in shown][:SHOWN_FIRST]
+    return first, [name for name in shown if name not in first]
+
+
+def _name(plan: Plan, row: int) -> str:
+    if plan.id_column is None:
+        return f"row {row}"
+    return f"{plan.id_column} {_text(as_frame(plan.frame)[plan.id_column].item(row))}"
+
+
+class _Cells:
+    """The cells of a row as text."""
+
+    def __init__(self, plan: Plan):
+        self._frame = as_frame(plan.frame)
+
+    def __call__(self, row: int) -> dict[str, str]:
+        return {name: _text(self._frame[name].item(row)) for name in self._frame.columns}
+
+
+def _text(value: Any) -> str:
+    if value is None or value != value:
+        return "(missing)"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,316 @@
+"""The audit page as people meet it: the command, a real browser, kills and two tabs."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_tools import SOURCE
+from table_data import patients
+
+pytest.importorskip("flask")
+pytest.importorskip("waitress")
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed"
+)
+HOSTILE = "<script>window.hacked = true</script><img src=x onerror='window.hacked=true'>"
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A table with hostile cells, and a model of it."""
+    import sarlearn
+
+    folder = tmp_path_factory.mktemp("audit")
+    table, y, _ = patients(800)
+    table["<b>note</b>"] = np.where(np.arange(800) % 2, HOSTILE, "plain words")
+    table.to_csv(folder / "patients.csv", index=False)
+    drop = ["patient_id", "diagnosed"]
+    model = sarlearn.make_table_classifier(["age", "plan"], drop=drop)
+    model.fit(table, table["diagnosed"])
+    notes = {"label": "diagnosed", "label_word": "1", "id": "patient_id", "source": "p.csv"}
+    sarlearn.save(model, folder / "model.skops", notes=notes)
+    np.save(folder / "truth.npy", y)
+    return folder
+
+
+class Page:
+    """The command, serving."""
+
+    def __init__(self, folder, output, *more):
+        import os
+
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "sarlearn", "audit", "model.skops", "patients.csv"]
+            + ["-o", output, "--serve", "--no-browser", *more],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"},
+        )
+        line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", line)
+        assert found, self.process.communicate()[1]
+        self.address = found.group()
+
+    def get(self, path, **options):
+        request = urllib.request.Request(self.address + path, **options)
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return json.load(response)
+
+    def answer(self, row, answer):
+        body = json.dumps({"row": row, "answer": answer, "tab": "test"}).encode()
+        return self.get("answer", data=body, headers={"Content-Type": "application/json"})
+
+    def stop(self, how=signal.SIGINT):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.communicate(timeout=30)
+
+
+@pytest.fixture
+def serving(work, request):
+    pages = []
+
+    def start(output, *more):
+        page = Page(work, output, *more)
+        pages.append(page)
+        return page
+
+    yield start
+    for page in pages:
+        page.stop(signal.SIGKILL)
+
+
+def test_killing_loses_no_answer_and_one_can_go_on(serving, work):
+    page = serving("killed.csv", "-n", "30")
+    given = {}
+    state = page.get("state?tab=test")
+    for answer in ["yes", "no", "unsure", "no", "yes", "no", "no"]:
+        row = state["row"]["row"]
+        given[row] = answer
+        state = page.answer(row, answer)
+    page.stop(signal.SIGKILL)
+    table = pd.read_csv(work / "killed.csv").set_index("audit_row")["audited"]
+    assert {row: table[row] for row in given} == given
+    with (work / "killed.csv.log").open("ab") as log:
+        log.write(b'{"row": 1, "ans')  # a line that the crash cut short
+    page = serving("killed.csv", "-n", "30")
+    state = page.get("state?tab=test")
+    assert state["done"] == 7
+    assert state["row"]["row"] not in given
+    assert state["history"][-1]["n"] == 6
+    assert state["history"][-1]["low"] < state["history"][-1]["class_prior"]
+    assert state["needed"] > 30
+    out, _ = page.stop()
+    assert "7 of 30 rows are checked" in out
+    assert "Share of positives" in out
+
+
+def test_a_second_command_on_the_same_file_is_refused(serving, work):
+    serving("taken.csv", "-n", "10")
+    with pytest.raises(AssertionError, match="open in another audit page"):
+        serving("taken.csv", "-n", "10")
+
+
+def test_strangers_get_nothing(serving):
+    page = serving("strangers.csv", "-n", "10")
+    root = page.address.rsplit("/", 2)[0]
+
+    def code(url, **options):
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(urllib.request.Request(url, **options), timeout=20)
+        error.value.close()
+        return error.value.code
+
+    assert code(f"{root}/") == 404
+    assert code(f"{root}/wrong-token/") == 404
+    assert code(f"{root}/wrong-token/state") == 404
+    assert code(page.address + "../model.skops") == 404
+    assert code(page.address, headers={"Host": "evil.example"}) == 404
+    bad = json.dumps({"row": 10**6, "answer": "yes"}).encode()
+    kind = {"Content-Type": "application/json"}
+    assert code(page.address + "answer", data=bad, headers=kind) == 400
+    row = page.get("state?tab=a")["row"]["row"]
+    bad = json.dumps({"row": row, "answer": "maybe"}).encode()
+    assert code(page.address + "answer", data=bad, headers=kind) == 400
+    with urllib.request.urlopen(page.address, timeout=20) as response:
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+
+
+def test_answers_typed_into_the_file_are_kept(serving, work, capsys):
+    from sarlearn import cli
+
+    arguments = [str(work / name) for name in ("model.skops", "patients.csv")]
+    assert cli.run(["audit", *arguments, "-n", "20", "-o", str(work / "typed.csv")]) == 0
+    capsys.readouterr()
+    table = pd.read_csv(work / "typed.csv", dtype={"audited": object, "patient_id": str})
+    table.loc[0, "audited"] = "yes"
+    table.to_csv(work / "typed.csv", index=False)
+    page = serving("typed.csv")
+    state = page.get("state?tab=test")
+    assert (state["done"], state["total"]) == (1, 20)
+    assert state["counts"]["yes"] == 1
+
+
+def open_browser(profile):
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(option)
+    options.add_argument("--disable-background-networking")
+    options.add_argument(f"--user-data-dir={profile}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=DRIVER)
+    driver = webdriver.Chrome(options=options, service=service)
+    driver.execute_cdp_cmd("Network.enable", {})
+    return driver
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = open_browser(tmp_path_factory.mktemp("profile"))
+    yield driver
+    driver.quit()
+
+
+def text(browser, identifier):
+    return browser.execute_script(
+        "return document.getElementById(arguments[0]).textContent", identifier
+    )
+
+
+def until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing came of it"
+        time.sleep(0.05)
+
+
+def show(browser, address, width=1280, theme="light"):
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": theme}]},
+    )
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+    )
+    browser.get(address)
+    until(lambda: "checked" in text(browser, "progress"))
+
+
+def press(browser, key):
+    browser.execute_script(
+        "document.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0]}))", key
+    )
+
+
+@needs_browser
+def test_rows_are_checked_by_click_and_by_key(serving, work, browser):
+    page = serving("clicked.csv", "-n", "12", "--question", "Is this patient ill?")
+    browser.get_log("browser")
+    browser.get_log("performance")
+    show(browser, page.address)
+    assert text(browser, "question") == "Is this patient ill?"
+    names = []
+    for done, (how, answer) in enumerate(
+        [("key", "y"), ("click", "no"), ("key", "u"), ("click", "yes"), ("key", "n")], start=1
+    ):
+        names.append(text(browser, "name"))
+        if how == "key":
+            press(browser, answer)
+        else:
+            browser.find_element("css selector", f"[data-answer={answer}]").click()
+        until(lambda done=done: text(browser, "progress").startswith(f"{done} of 12"))
+    assert len(set(names)) == 5
+    press(browser, "b")
+    until(lambda: text(browser, "name") == names[-1])
+    assert text(browser, "given") == "answered: no"
+    press(browser, "y")
+    until(lambda: "3 yes, 1 no, 1 unsure" in text(browser, "progress"))
+    assert "with 95 % confidence whatever the model" in text(browser, "range")
+    assert browser.find_elements("css selector", "#chart .band")
+    until(lambda: not browser.execute_script("return busy"))
+    while not browser.find_element("id", "done").is_displayed():
+        before = text(browser, "progress")
+        press(browser, "n")
+        until(lambda before=before: text(browser, "progress") != before)
+    table = pd.read_csv(work / "clicked.csv")
+    assert table["audited"].tolist().count("yes") == 3
+    assert table["audited"].notna().all()
+    assert browser.get_log("browser") == []
+    messages = [json.loads(row["message"])["message"] for row in browser.get_log("performance")]
+    asked = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert asked
+    assert all(sent["request"]["url"].startswith(page.address) for sent in asked)
+
+
+@needs_browser
+def test_cells_are_text_and_the_page_fits(serving, browser):
+    page = serving("fits.csv", "-n", "40")
+    backgrounds = set()
+    for width, theme in [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")]:
+        show(browser, page.address, width, theme)
+        browser.execute_script("document.getElementById('more').open = true")
+        for _ in range(6):
+            before = text(browser, "progress")
+            press(browser, "y")
+            until(lambda before=before: text(browser, "progress") != before)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        paper = "return getComputedStyle(document.body).backgroundColor"
+        backgrounds.add(browser.execute_script(paper))
+    assert len(backgrounds) == 2
+    assert browser.execute_script("return window.hacked === undefined")
+    assert browser.execute_script("return document.images.length") == 0
+    assert browser.execute_script("return document.scripts.length") == 1
+    sizes = browser.execute_script(
+        "return [...document.querySelectorAll('.answers button')].map(b => b.offsetHeight)"
+    )
+    assert min(sizes) >= 44
+
+
+@needs_browser
+def test_two_tabs_do_not_lose_each_others_answers(serving, work, browser):
+    page = serving("tabs.csv", "-n", "10")
+    show(browser, page.address)
+    first = browser.current_window_handle
+    name = text(browser, "name")
+    browser.switch_to.new_window("tab")
+    second = browser.current_window_handle
+    show(browser, page.address)
+    assert text(browser, "name") != name  # each tab has a row of its own
+    for _ in range(3):
+        for tab in (first, second):
+            browser.switch_to.window(tab)
+            row = text(browser, "name")
+            press(browser, "y")
+            until(lambda row=row: text(browser, "name") != row)
+    browser.close()
+    browser.switch_to.window(first)
+    table = pd.read_csv(work / "tabs.csv")
+    assert (table["audited"] == "yes").sum() == 6
+
+
+@needs_browser
+def test_a_stopped_command_is_told_and_nothing_is_taken_for_saved(serving, browser):
+    page = serving("stopped.csv", "-n", "10")
+    show(browser, page.address)
+    name = text(browser, "name")
+    page.stop(signal.SIGKILL)
+    press(browser, "y")
+    until(lambda: browser.find_element("id", "problem").is_displayed())
+    assert "Not saved" in text(browser, "problem")
+    assert text(browser, "name") == name
