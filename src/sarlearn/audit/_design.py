@@ -3,7 +3,8 @@
 Rows are sorted by posterior and cut into strata of equal measure, from each of which the same
 number is drawn. The measure is half ``sqrt(q (1 - q))``, which is best where the posteriors ``q``
 are right (Neyman 1934), and half uniform, which bounds the loss where they mislead. Half and at
-most ten strata were chosen on seven data sets and judged on eight others (``experiments/evidence``).
+most ten strata were chosen on seven data sets and judged on eight others
+(``experiments/evidence``).
 """
 
 from dataclasses import dataclass

@@ -88,8 +88,8 @@ def audit(
         return
     print_text(
         f"Wrote {told['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
-        "no or unsure, from the top; whoever stops early has checked a smaller sample, not a biased "
-        f"one. Then: sarlearn fit {table} --label {plan.label} ... --audited {output}"
+        "no or unsure, from the top; whoever stops early has checked a smaller sample, not a "
+        f"biased one. Then: sarlearn fit {table} --label {plan.label} ... --audited {output}"
     )
     print_text(
         f"If the posteriors are right, about {told['rows_for_5_points']} checked rows bring the "
