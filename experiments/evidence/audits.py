@@ -1,11 +1,9 @@
 """Error of the class prior and coverage of its interval against the number of checked rows."""
 
-from unittest import mock
-
 import numpy as np
 
 from sarlearn._engine.survey import strata_of
-from sarlearn.audit import _design
+from sarlearn.audit._design import draw
 
 from ..harness.cells import seed_from
 from .data import labelled, posteriors
@@ -72,15 +70,11 @@ def _draw(data, q, unlabelled, design, rows, rng):
         checked = rng.choice(unlabelled, rows, replace=False)
         chance = np.full(rows, rows / len(unlabelled))
     elif design == "suggested":
-        found = _design.draw(q, unlabelled, rows, rng)
+        found = draw(q, unlabelled, rows, rng)
         checked, chance = found.rows, found.probability
     else:
         part, count = DESIGNS[design]
-        with (
-            mock.patch.object(_design, "UNIFORM_PART", part),
-            mock.patch.object(_design, "n_strata", lambda *_: count),
-        ):
-            found = _design.draw(q, unlabelled, rows, rng)
+        found = draw(q, unlabelled, rows, rng, uniform_part=part, count=count)
         checked, chance = found.rows, found.probability
     audited[checked], probability[checked] = data.y[checked], chance
     strata = strata_of(data.s, audited, probability)

@@ -31,9 +31,18 @@ class Draw:
     probability: np.ndarray
 
 
-def draw(posterior: np.ndarray, candidates: np.ndarray, n: int, rng: np.random.Generator) -> Draw:
-    """Draw ``n`` of the rows ``candidates``, stratified by ``posterior``."""
-    stratum = strata(posterior[candidates], n_strata(n, len(candidates)))
+def draw(
+    posterior: np.ndarray,
+    candidates: np.ndarray,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    uniform_part: float = UNIFORM_PART,
+    count: int | None = None,
+) -> Draw:
+    """Draw ``n`` of the rows ``candidates`` from ``count`` strata along ``posterior``."""
+    count = n_strata(n, len(candidates)) if count is None else count
+    stratum = strata(posterior[candidates], count, uniform_part)
     size = np.bincount(stratum)
     quota = allocate(n, size)
     # A number per row: the place of its stratum's turn, then chance.
@@ -52,13 +61,13 @@ def n_strata(n: int, n_candidates: int) -> int:
     return int(np.clip(min(n, n_candidates) // ROWS_PER_STRATUM, 1, MAX_STRATA))
 
 
-def strata(posterior: np.ndarray, count: int) -> np.ndarray:
+def strata(posterior: np.ndarray, count: int, uniform_part: float = UNIFORM_PART) -> np.ndarray:
     """The stratum of every row: along the posterior, of equal measure."""
     order = np.argsort(posterior, kind="stable")
     spread = np.sqrt(np.clip(posterior * (1 - posterior), 0.0, None))[order]
     uniform = np.full(len(order), 1.0 / len(order))
     neyman = spread / spread.sum() if spread.sum() > 0 else uniform
-    measure = UNIFORM_PART * uniform + (1 - UNIFORM_PART) * neyman
+    measure = uniform_part * uniform + (1 - uniform_part) * neyman
     middle = np.cumsum(measure) - measure / 2
     out = np.empty(len(order), dtype=np.intp)
     out[order] = np.minimum((middle * count).astype(np.intp), count - 1)
