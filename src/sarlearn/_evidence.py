@@ -25,8 +25,9 @@ class Audit:
         return np.flatnonzero(~np.isnan(self.known))
 
     def __getitem__(self, rows) -> "Audit":
-        parts = (self.known, self.probability, self.round_of)
-        return Audit(*(None if part is None else part[rows] for part in parts))
+        probability = None if self.probability is None else self.probability[rows]
+        round_of = None if self.round_of is None else self.round_of[rows]
+        return Audit(self.known[rows], probability, round_of)
 
 
 def check_audit(audited, probability, round_of, labelled: np.ndarray) -> Audit | None:

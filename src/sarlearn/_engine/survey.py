@@ -77,15 +77,15 @@ class Strata:
         last = kept[-1]
         if last == len(grid) - 1:
             return self.known + float(totals[-1])
-        end = optimize.brentq(lambda at: point(at)[1][0], grid[last], grid[last + 1])
+        end = optimize.brentq(lambda at: point(at)[1][0], grid[last], grid[last + 1], xtol=1e-9)
         return self.known + float(point(end)[0][0])
 
     def _grid(self, scale: float) -> np.ndarray:
         """Logarithms of multipliers: dense where a stratum without a positive, or without a
         negative, begins to move away from it."""
         turns = np.log(self.drawn / self.share / scale)[:, None]
-        near = np.log1p(np.geomspace(1e-6, 1.0, 40))
-        return np.unique(np.concatenate([np.linspace(-14.0, 16.0, 121), (turns + near).ravel()]))
+        near = np.log1p(np.geomspace(1e-5, 1.0, 16))
+        return np.unique(np.concatenate([np.linspace(-14.0, 16.0, 61), (turns + near).ravel()]))
 
     @property
     def _correction(self) -> np.ndarray:
@@ -139,7 +139,7 @@ def strata_of(
     total, n_answers = float(weight.sum()), float((answered & ~certain).sum())
     if not n_answers:
         known = float(weight[labelled].sum() + weight[certain] @ audited[certain]) / total
-        return Strata(*np.empty((4, 0)), known=known) if (labelled | certain).all() else None
+        return Strata(*np.empty((4, 0)), known) if (labelled | certain).all() else None
     parts = []
     for number in np.unique(rounds[answered & ~certain]):
         before = answered & ((rounds < number) | (certain & (rounds == number)))

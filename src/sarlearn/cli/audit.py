@@ -149,7 +149,7 @@ def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fres
         if row in plan.rows and row not in in_log:  # typed into the file
             log.append({"row": row, "answer": word, "tab": "", "time": time.time()})
     given = {name: plan.design[name] for name in ("audited", "audit_probability", "audit_round")}
-    session = AuditSession(log, plan.rows, plan.labelled, given, plan.write)
+    session = AuditSession(log, plan.rows.tolist(), plan.labelled, given, plan.write)
     first, folded = _columns(plan)
     asked = Question(
         text=question,
