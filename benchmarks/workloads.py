@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from sarlearn.labeling import LogisticLabeling, ProductLabeling, label
+from sarlearn.labelling import LogisticLabelling, ProductLabelling, label
 
 CHUNK_ROWS = 2**14
 
@@ -91,7 +91,7 @@ def sparse_words(n_rows: int, n_columns: int, words_a_row: int, key: str) -> Pro
     X = sparse.csr_array((np.ones(len(columns)), columns, indptr), shape=(n_rows, n_columns))
     coef = rng.normal(size=n_columns) * np.sqrt(20 / words_a_row)
     y = _classes(X, coef, 0.45, rng)
-    return _labelled(X, y, ProductLabeling([0, 1, 2]), [0, 1, 2], rng)
+    return _labelled(X, y, ProductLabelling([0, 1, 2]), [0, 1, 2], rng)
 
 
 def dense_numbers(n_rows: int, key: str) -> Problem:
@@ -99,7 +99,7 @@ def dense_numbers(n_rows: int, key: str) -> Problem:
     rng = _seeded(key)
     X = rng.random((n_rows, 14))
     y = _classes(X, rng.normal(size=14) * 4.0, 0.5, rng)
-    mechanism = LogisticLabeling([0, 1, 2], coef=[3.0, -2.0, 2.0], intercept=-1.5)
+    mechanism = LogisticLabelling([0, 1, 2], coef=[3.0, -2.0, 2.0], intercept=-1.5)
     return _labelled(X, y, mechanism, [0, 1, 2], rng)
 
 
@@ -119,7 +119,7 @@ def cover_type_like(n_rows: int, key: str) -> Problem:
         part[np.arange(size), 14 + rng.choice(40, size, p=soil)] = 1.0
     coef = np.concatenate([rng.normal(size=10) * 4.0, rng.normal(size=44)])
     y = _classes(X, coef, 0.49, rng)
-    return _labelled(X, y, ProductLabeling([0, 1, 10]), [0, 1, 10], rng)
+    return _labelled(X, y, ProductLabelling([0, 1, 10]), [0, 1, 10], rng)
 
 
 def ijcnn_like(n_rows: int, key: str) -> Problem:
@@ -134,7 +134,7 @@ def ijcnn_like(n_rows: int, key: str) -> Problem:
         part[:, 10:] = np.clip(rng.normal(0.5, 0.2, size=(size, 12)), 0.0, 1.0)
     coef = np.concatenate([rng.normal(size=10) * 2.0, rng.normal(size=12) * 6.0])
     y = _classes(X, coef, 0.1, rng)
-    return _labelled(X, y, ProductLabeling([10, 11, 12]), [10, 11, 12], rng)
+    return _labelled(X, y, ProductLabelling([10, 11, 12]), [10, 11, 12], rng)
 
 
 def tall(n_rows: int, key: str = "e", dtype=np.float64) -> Problem:
@@ -146,7 +146,7 @@ def tall(n_rows: int, key: str = "e", dtype=np.float64) -> Problem:
         part[:, :8] = rng.random((len(part), 8)) < np.linspace(0.3, 0.7, 8)
         part[:, 8:] = rng.normal(size=(len(part), 12))
     y = _classes(X, rng.normal(size=20).astype(dtype) * 0.8, 0.4, rng)
-    return _labelled(X, y, ProductLabeling([0, 1, 2]), [0, 1, 2], rng)
+    return _labelled(X, y, ProductLabelling([0, 1, 2]), [0, 1, 2], rng)
 
 
 def coded_table(n_rows: int, n_columns: int, levels: int, key: str) -> Problem:
@@ -155,7 +155,7 @@ def coded_table(n_rows: int, n_columns: int, levels: int, key: str) -> Problem:
     X = rng.integers(levels, size=(n_rows, n_columns)) / (levels - 1)
     X[:, :3] = X[:, :3] > 0.5
     y = _classes(X, rng.normal(size=n_columns) * 2.0, 0.45, rng)
-    return _labelled(X, y, ProductLabeling([0, 1, 2]), [0, 1, 2], rng)
+    return _labelled(X, y, ProductLabelling([0, 1, 2]), [0, 1, 2], rng)
 
 
 def _real(loader: str, *arguments: str) -> Callable[[int], Problem]:
@@ -170,7 +170,7 @@ def _real(loader: str, *arguments: str) -> Callable[[int], Problem]:
         kept = np.sort(rng.permutation(len(data.y))[:n_rows])
         whole = len(kept) == len(data.y)
         X = data.X if whole else data.X[kept]
-        return _labelled(X, data.y[kept], ProductLabeling(columns), columns, rng)
+        return _labelled(X, data.y[kept], ProductLabelling(columns), columns, rng)
 
     return make
 

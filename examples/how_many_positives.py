@@ -55,11 +55,11 @@ def main(arguments: list[str] | None = None) -> None:
     print(comparison)
 
     best = comparison.estimators["cross-fit"]
-    answer = best.unlabeled_prior_ * rest.sum()
+    answer = best.unlabelled_prior_ * rest.sum()
     low, high = (end * len(X) - known.sum() for end in best.class_prior_range_)
     print(
         f"\nThe suggested default, the cross-fit, says that about {answer:.0f} of the {rest.sum()} "
-        f"are ill ({best.unlabeled_prior_:.0%}), and that the labels admit {low:.0f} to "
+        f"are ill ({best.unlabelled_prior_:.0%}), and that the labels admit {low:.0f} to "
         f"{high:.0f}; in truth {ill[rest].sum()} are ({ill[rest].mean():.0%})."
     )
     draw(comparison, float(ill.mean()), figure)

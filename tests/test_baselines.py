@@ -7,7 +7,6 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.feature_selection import mutual_info_classif
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import make_pu
 from sarlearn.baselines import (
@@ -26,12 +25,6 @@ BASELINES = [
     SquareRootPropensityClassifier(),
     ThresholdClassifier(),
 ]
-
-
-@pytest.mark.filterwarnings("ignore:Only .* labelled rows", "ignore:.*at the boundary of its range")
-@parametrize_with_checks(BASELINES)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def naive(X, s):

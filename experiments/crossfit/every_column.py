@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss, roc_auc_score
 
 from sarlearn import CrossFitSARClassifier, SAREMClassifier
-from sarlearn.labeling import label
+from sarlearn.labelling import label
 from sarlearn.metrics import class_prior_error, propensity_mean_absolute_error
 
 from ..harness.cells import Fields, seed_from

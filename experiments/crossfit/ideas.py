@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 
-from sarlearn.labeling import ConstantLabeling, ProductLabeling, label
+from sarlearn.labelling import ConstantLabelling, ProductLabelling, label
 from sarlearn.metrics import class_prior_error, propensity_mean_absolute_error
 
 from ..harness.cells import Fields, seed_from
@@ -56,11 +56,11 @@ def measure(
         rows = np.sort(rng.choice(len(y), max_rows, replace=False))
         X, y = X[rows], y[rows]
     if label_frequency:
-        columns, mechanism = [], ConstantLabeling(label_frequency)
+        columns, mechanism = [], ConstantLabelling(label_frequency)
         test = np.zeros(len(y), bool)
     else:
         columns = data.columns("+".join(rng.choice(data.eligible, 3, replace=False)))
-        mechanism = ProductLabeling(columns)
+        mechanism = ProductLabelling(columns)
         test = rng.random(len(y)) < 0.2
     s, e = label(X, y, mechanism, random_state=int(rng.integers(2**32)))
     s, seed = s.astype(bool), int(rng.integers(2**32))

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sarlearn import SAREMClassifier
-from sarlearn.labeling import ConstantLabeling, label
+from sarlearn.labelling import ConstantLabelling, label
 from sarlearn.metrics import class_prior_error
 from sarlearn.priors import BestBinEstimator
 from sarlearn.priors.crossfit import CrossFitPrior
@@ -54,7 +54,7 @@ def measure(
         rows = np.sort(rng.choice(len(y), max_rows, replace=False))
         X, y = X[rows], y[rows]
     seed = seed_from("crossfit labels", dataset, max_rows, label_frequency, repeat)
-    s, _ = label(X, y, ConstantLabeling(label_frequency), random_state=seed)
+    s, _ = label(X, y, ConstantLabelling(label_frequency), random_state=seed)
     model = learner(method, seed_from("crossfit folds", dataset, label_frequency, repeat))
     if "boosting" in method and sparse.issparse(X):
         X = X.toarray()

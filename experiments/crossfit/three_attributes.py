@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss
 
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
-from sarlearn.labeling import ProductLabeling, label
+from sarlearn.labelling import ProductLabelling, label
 from sarlearn.metrics import (
     class_prior_error,
     probabilistic_f1_score,
@@ -42,7 +42,7 @@ def measure(dataset: str, labelling: int, method: str) -> dict[str, Any]:
     rng = np.random.default_rng(seed_from("crossfit three attributes", dataset, labelling))
     columns = data.columns("+".join(rng.choice(data.eligible, 3, replace=False)))
     seed = int(rng.integers(2**32))
-    s, e = label(data.X, data.y, ProductLabeling(columns), random_state=seed)
+    s, e = label(data.X, data.y, ProductLabelling(columns), random_state=seed)
     test = rng.random(len(s)) < 0.2
     X, y = data.X, data.y
     began = time.process_time()

@@ -8,7 +8,7 @@ from typing import Any
 from scipy import sparse
 
 from sarlearn import SAREMClassifier, priors
-from sarlearn.labeling import ConstantLabeling, label
+from sarlearn.labelling import ConstantLabelling, label
 from sarlearn.metrics import class_prior_error
 
 from ..harness.cells import Fields, seed_from
@@ -67,7 +67,7 @@ def measure(
     """Label with one frequency, estimate the class prior, and compare with the true one."""
     data = load_rows(dataset, max_rows)
     seed = seed_from("labels", dataset, label_frequency, repeat)
-    s, _ = label(data.X, data.y, ConstantLabeling(label_frequency), random_state=seed)
+    s, _ = label(data.X, data.y, ConstantLabelling(label_frequency), random_state=seed)
     X = data.X
     if method in SAREM_SETTINGS:
         setting = SAREM_SETTINGS[method]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn.labeling import OneAttributeLabeling, label
+from sarlearn.labelling import OneAttributeLabelling, label
 
 from ..harness.cells import Fields, seed_from
 from ..harness.data import load
@@ -79,7 +79,7 @@ def measure(
     data = load(dataset)
     if feature:
         columns = data.columns(feature)
-        mechanism = OneAttributeLabeling(columns[0], mean=mean, difference=difference)
+        mechanism = OneAttributeLabelling(columns[0], mean=mean, difference=difference)
         seed = seed_from("labels", dataset, feature, mean, difference)
         s, propensity = label(data.X, data.y, mechanism, random_state=seed)
     else:

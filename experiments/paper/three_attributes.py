@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn.labeling import ProductLabeling, label
+from sarlearn.labelling import ProductLabelling, label
 
 from ..harness.cells import Fields, seed_from
 from ..harness.data import load, rebalance
@@ -92,7 +92,7 @@ def measure(
     columns = data.columns(features) if features else []
     if columns:
         seed = seed_from("labels", dataset, balance, features)
-        s, propensity = label(data.X, data.y, ProductLabeling(columns), random_state=seed)
+        s, propensity = label(data.X, data.y, ProductLabelling(columns), random_state=seed)
     else:
         s, propensity = data.y, np.ones(len(data.y))
     return evaluate(

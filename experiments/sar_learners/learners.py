@@ -20,7 +20,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss
 
 from sarlearn import KnownPropensityClassifier, SAREMClassifier, baselines
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
-from sarlearn.labeling import ProductLabeling, label
+from sarlearn.labelling import ProductLabelling, label
 from sarlearn.metrics import (
     class_prior_error,
     probabilistic_f1_score,
@@ -119,7 +119,7 @@ def propensity(data: Data, X, y, mechanism: str, rng) -> tuple[np.ndarray, list[
     eligible = [data.names.index(name) for name in data.eligible]
     if mechanism == "three":
         columns = rng.choice(eligible, 3, replace=False).tolist()
-        return ProductLabeling(columns)(X), columns
+        return ProductLabelling(columns)(X), columns
     if mechanism not in ("weak", "along", "against"):
         raise ValueError(
             f"mechanism is weak, along, against, rising, scar or three; got {mechanism!r}."

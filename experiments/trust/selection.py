@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn.inspection import select_propensity_features
-from sarlearn.labeling import ProductLabeling, label
+from sarlearn.labelling import ProductLabelling, label
 
 from ..harness.cells import Fields, seed_from
 from ..harness.data import TABLES, load, load_rows
@@ -38,7 +38,7 @@ def measure(dataset: str, labelling: int, flexible: bool) -> dict[str, Any]:
         order = attribute_order(dataset, 3)
         features = order[labelling % len(order)]
         true = data.columns("+".join(features))
-        s, _ = label(data.X, data.y, ProductLabeling(true), random_state=seed)
+        s, _ = label(data.X, data.y, ProductLabelling(true), random_state=seed)
         X, candidates = data.X, data.columns("+".join(data.eligible))
     found = select_propensity_features(X, s, candidates, flexible=flexible, random_state=seed)
     chosen = set(found.columns.tolist())

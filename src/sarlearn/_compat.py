@@ -8,6 +8,7 @@ from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import _get_threadpool_controller
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _get_feature_names as get_feature_names
 from sklearn.utils.validation import _num_samples as num_samples
 
@@ -16,6 +17,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "check_sample_weight",
     "fit_context",
     "get_feature_names",
     "n_threads",

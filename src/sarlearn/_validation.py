@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from sarlearn.exceptions import FEW_LABELS, FewLabelsWarning, warn
+from sarlearn._compat import check_sample_weight
+from sarlearn.exceptions import FEW_LABELS, FewerFoldsWarning, FewLabelsWarning, warn
 
 
 def is_dask(X) -> bool:
@@ -66,6 +67,20 @@ def warn_few_labels(n_labelled: int) -> None:
         warn(FewLabelsWarning(n_labelled))
 
 
+def fewer_folds(cv: int, labelled: np.ndarray) -> int:
+    """How many stratified folds there can be: ``cv``, or as many as rows of the rarer label."""
+    n_labelled = int(labelled.sum())
+    n_folds = min(cv, n_labelled, len(labelled) - n_labelled)
+    if n_folds < 2:
+        raise ValueError(
+            "Held-out scores need at least two labelled and two unlabelled rows; there are "
+            f"{n_labelled} labelled of {len(labelled)}."
+        )
+    if n_folds < cv:
+        warn(FewerFoldsWarning(cv, n_folds))
+    return n_folds
+
+
 def encode_new_labels(s, classes: np.ndarray, n_rows: int) -> np.ndarray:
     """Labels at predict time, against the classes seen in fit."""
     s = column_or_1d(s, warn=True)
@@ -104,13 +119,13 @@ def check_weights(sample_weight, X) -> np.ndarray | None:
     """Non-negative float64 weights, or None when every row counts once."""
     if sample_weight is None:
         return None
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
 def resolve_features(
     spec, feature_names: Sequence[str] | None, n_features: int, *, what="propensity_features"
 ) -> np.ndarray:
-    """Column indices meant by names, indices, a boolean mask, or a callable on the names.
+    """Column indices meant by names, indices, a boolean mask, "all", or a callable on the names.
 
     A callable gets the array of feature names (``x0, x1, ...`` where the input had none) and
     returns any of the other forms.
@@ -122,6 +137,8 @@ def resolve_features(
         names = given
     if spec is None:
         return np.empty(0, dtype=np.intp)
+    if isinstance(spec, str) and spec == "all" and "all" not in (names or ()):
+        return np.arange(n_features)
     if isinstance(spec, str | int | np.integer):
         spec = [spec]
     spec = np.asarray(spec, dtype=object) if len(spec) and isinstance(spec[0], str) else spec

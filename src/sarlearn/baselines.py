@@ -21,6 +21,7 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.logistic import fit_logistic
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers.base import PUClassifier, SARClassifier
+from sarlearn.exceptions import warn
 
 __all__ = [
     "PUSBClassifier",
@@ -85,9 +86,9 @@ class TwoModelsClassifier(_Baseline, SARClassifier):
 
     Parameters
     ----------
-    propensity_features : names, indices, boolean mask, callable or None, default=None
-        Columns of the propensity model. None is all of them, as published: the method claims to
-        need no such knowledge, but is better with it.
+    propensity_features : names, indices, mask, callable on the names, or "all", default="all"
+        Columns of the propensity model. ``"all"`` is as published: the method claims to need no
+        such knowledge, but is better with it. Empty is none: one propensity for all rows.
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty of both models.
     n_iter : int >= 1, default=100
@@ -125,16 +126,19 @@ class TwoModelsClassifier(_Baseline, SARClassifier):
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, propensity_features=None, *, C=1.0, n_iter=100):
+    def __init__(self, propensity_features="all", *, C=1.0, n_iter=100):
         self.propensity_features = propensity_features
         self.C = C
         self.n_iter = n_iter
 
     def _learn(self, X, labelled) -> None:
-        columns = np.arange(X.shape[1])
-        if self.propensity_features is not None:
-            names = getattr(self, "feature_names_in_", None)
-            columns = resolve_features(self.propensity_features, names, X.shape[1])
+        chosen = self.propensity_features
+        if chosen is None:
+            message = "propensity_features=None will mean none in the next release; write 'all'."
+            warn(FutureWarning(message))
+            chosen = "all"
+        names = getattr(self, "feature_names_in_", None)
+        columns = resolve_features(chosen, names, X.shape[1])
         self.propensity_features_ = columns
         Xe = X[:, columns]
         theta = self._linear(X, labelled.astype(float))
@@ -261,8 +265,7 @@ class PUSBClassifier(_Baseline):
         from sarlearn.priors import BestBinEstimator
 
         if self.class_prior is None:
-            folds = max(min(5, int(labelled.sum()), int((~labelled).sum())), 2)
-            estimator = BestBinEstimator(cv=folds, random_state=0)
+            estimator = BestBinEstimator(random_state=0)
         else:
             estimator = clone(self.class_prior)
         return float(estimator.fit(X, labelled).class_prior_)

@@ -14,12 +14,12 @@ from sklearn.model_selection import train_test_split
 
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
-from sarlearn.labeling import LogisticLabeling, label
+from sarlearn.labelling import LogisticLabelling, label
 from sarlearn.metrics import probabilistic_f1_score, propensity_mean_absolute_error
 
 N_LABELLINGS = 10
 INK = 64  # the column of X that drives labelling
-MECHANISM = LogisticLabeling([INK], coef=2.0, intercept=-0.5)
+MECHANISM = LogisticLabelling([INK], coef=2.0, intercept=-0.5)
 METHODS = (
     "unlabelled = negative",
     "SCAR",

@@ -24,7 +24,7 @@ class PropensityStratifiedKFold(BaseCrossValidator):
 
     Parameters
     ----------
-    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+    propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         Without any, folds are stratified by ``s`` alone.
     n_splits : int >= 2, default=5
     n_bins : int >= 2, default=4

@@ -12,7 +12,6 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sarlearn import BoostedSARClassifier
 from sarlearn.exceptions import EveryColumnWarning, FewerFoldsWarning, UnidentifiedWarning
@@ -20,16 +19,6 @@ from sarlearn.exceptions import EveryColumnWarning, FewerFoldsWarning, Unidentif
 pytest.importorskip("lightgbm", reason="LightGBM is not installed")
 
 # As for scikit-learn's own boosting: leaves and bins count rows, whatever their weight.
-ROWS_COUNT = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "leaves and bins count rows"
-    for kind in ("dense", "sparse")
-}
-
-
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
-@parametrize_with_checks([BoostedSARClassifier()], expected_failed_checks=lambda _: ROWS_COUNT)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 class Data:

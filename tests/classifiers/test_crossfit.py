@@ -18,26 +18,11 @@ from sklearn.model_selection import KFold, RepeatedStratifiedKFold, cross_valida
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, minmax_scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sarlearn import SAREMClassifier
 from sarlearn._engine.crossfit import calibrate, nothing_left
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.priors.crossfit import CrossFitPrior
-
-STOCK = [
-    CrossFitSARClassifier(),
-    CrossFitSARClassifier(classifier=GaussianNB(), cv=2),
-    CrossFitPrior(Cs=[1.0, 10.0], cv=3),
-]
-
-
-@pytest.mark.filterwarnings("ignore:Only .* labelled rows", "ignore:The labels do not pin")
-@pytest.mark.filterwarnings("ignore:cv=. folds are more", "ignore:.*at the boundary of its range")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(STOCK)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -315,11 +300,11 @@ def test_the_prior_is_the_classifiers(biased, fitted):
     assert prior.class_prior_range_ == pytest.approx(fitted.class_prior_range_)
     assert prior.slope_ == fitted.slope_
     share = s.mean()
-    assert prior.class_prior_ == pytest.approx(share + (1 - share) * prior.unlabeled_prior_)
+    assert prior.class_prior_ == pytest.approx(share + (1 - share) * prior.unlabelled_prior_)
     assert prior.curve_.marker == (pytest.approx(fitted.class_prior_), 0.0)
     assert prior.curve_.y.max() == 0
     two_samples = CrossFitPrior([0, 1], scaling="none", single_sample=False, random_state=0)
-    assert two_samples.fit(X, s).class_prior_ == pytest.approx(prior.unlabeled_prior_)
+    assert two_samples.fit(X, s).class_prior_ == pytest.approx(prior.unlabelled_prior_)
 
 
 def test_the_prior_scales_columns(biased):

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, make_scorer, precision_score, recall_score
 from sklearn.model_selection import cross_val_score
 
-from sarlearn.labeling import ProductLabeling, label
+from sarlearn.labelling import ProductLabelling, label
 from sarlearn.metrics import (
     class_prior_error,
     observed_log_likelihood,
@@ -114,7 +114,7 @@ def test_true_propensity_scores_about_two_thirds_in_the_papers_setting():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (100_000, 3))
     y = rng.integers(0, 2, 100_000)
-    s, e = label(X, y, ProductLabeling([0, 1, 2]), random_state=0)
+    s, e = label(X, y, ProductLabelling([0, 1, 2]), random_state=0)
     # Expected accuracy of the truth: mean of e^2 + (1-e)^2 over the eight configurations.
     values = [0.9**k * 0.5 ** (3 - k) for k in (0, 1, 1, 1, 2, 2, 2, 3)]
     expected = np.mean([v**2 + (1 - v) ** 2 for v in values])

@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from sarlearn import KnownPropensityClassifier
 from sarlearn.classifiers.scar import SCARClassifier
+from sarlearn.exceptions import FewLabelsWarning
 from sarlearn.priors import (
     DEDPUL,
     AlphaMax,
@@ -47,7 +48,7 @@ def test_every_method_is_in_the_table(comparison, data):
     for row in comparison.rows:
         assert row.class_prior == pytest.approx(y.mean(), abs=0.12)
         assert row.class_prior == pytest.approx(
-            s.mean() + (1 - s.mean()) * row.unlabeled_prior, abs=1e-9
+            s.mean() + (1 - s.mean()) * row.unlabelled_prior, abs=1e-9
         )
         assert row.seconds > 0
     text = str(comparison)
@@ -112,22 +113,22 @@ def test_disagreement_is_said(data):
 
 def test_warnings_and_failures_are_in_the_notes():
     rng = np.random.default_rng(0)
-    X, s = rng.standard_normal((60, 2)), np.arange(60) < 4
+    X, s = rng.standard_normal((60, 2)), np.arange(60) < 1
     chosen = {"KM1": KernelMean(), "TIcE": TIcE(cv=5)}
-    with pytest.warns(UserWarning, match="Only 4 labelled rows") as caught:
+    with pytest.warns(FewLabelsWarning, match="Only 1 labelled row") as caught:
         found = compare_priors(X, s, chosen)
     assert len(caught) == 1
     kernel, tice = found.rows
     assert any("look like samples of one distribution" in note for note in kernel.notes)
     assert np.isnan(tice.class_prior)
     assert tice.notes == [
-        "failed: cv=5 folds need at least 5 labelled rows; there are 4. Use fewer folds, or label "
-        "more rows."
+        "failed: Held-out scores need at least two labelled and two unlabelled rows; there are 1 "
+        "labelled of 60."
     ]
     assert "..." in str(found)
     with (
-        pytest.raises(ValueError, match=r"No method gave an estimate\. failed: cv=5"),
-        pytest.warns(UserWarning, match="Only 4"),
+        pytest.raises(ValueError, match=r"No method gave an estimate\. failed: Held-out scores"),
+        pytest.warns(FewLabelsWarning),
     ):
         compare_priors(X, s, {"TIcE": TIcE(cv=5)})
 
@@ -159,7 +160,7 @@ def test_bad_rows_are_refused_before_any_method_runs(data):
 def test_one_name_and_case_control_data(data):
     X, s, y = data
     found = compare_priors(X, s, "BBE", single_sample=False, random_state=0)
-    assert found.rows[0].class_prior == found.rows[0].unlabeled_prior
+    assert found.rows[0].class_prior == found.rows[0].unlabelled_prior
     assert found.rows[0].class_prior == pytest.approx(y[~s].mean(), abs=0.1)
 
 

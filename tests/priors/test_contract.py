@@ -7,9 +7,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sarlearn.classifiers.scar import SCARClassifier
+from sarlearn.exceptions import FewerFoldsWarning
 from sarlearn.priors import (
     DEDPUL,
     AlphaMax,
@@ -24,8 +23,6 @@ from sarlearn.priors import (
     out_of_fold_scores,
 )
 
-# Three folds: one of the checks has ten rows, three of them labelled, and fewer labelled rows than
-# folds are refused.
 ESTIMATORS = [
     ElkanNoto(cv=3),
     PearsonDivergence(cv=3),
@@ -39,18 +36,6 @@ ESTIMATORS = [
     BestBinEstimator(cv=3),
     SAREMPrior(),
 ]
-
-
-@pytest.mark.filterwarnings("ignore:Only .* labelled rows", "ignore:.*at the boundary of its range")
-@pytest.mark.filterwarnings("ignore:KernelMean.*look like samples of one distribution")
-@pytest.mark.filterwarnings("ignore:The (class prior|label frequency) was estimated")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [e for e in ESTIMATORS if getattr(e, "variant", "") != "KM2"]
-    + [SCARClassifier(BestBinEstimator(cv=3))]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 ids = [str(type(e).__name__) + getattr(e, "variant", "") for e in ESTIMATORS]
@@ -76,8 +61,8 @@ def apart(n=300, kappa=0.4, n_labelled=120, seed=0):
 def test_the_three_numbers_fit_together(estimator):
     X, s, _ = apart()
     fitted = seeded(estimator).fit(X, s)
-    q = s.mean() * getattr(fitted, "labeled_purity_", 1.0)
-    alpha, kappa, c = fitted.class_prior_, fitted.unlabeled_prior_, fitted.label_frequency_
+    q = s.mean() * getattr(fitted, "labelled_purity_", 1.0)
+    alpha, kappa, c = fitted.class_prior_, fitted.unlabelled_prior_, fitted.label_frequency_
     assert alpha == pytest.approx(q + (1 - s.mean()) * kappa)
     assert c == pytest.approx(q / alpha)
     assert isinstance(alpha, float)
@@ -91,10 +76,10 @@ def test_case_control_data_report_the_share_among_the_unlabelled(estimator):
     X, s, y = apart(n=600)
     pooled = seeded(estimator).fit(X, s)
     separate = seeded(estimator, single_sample=False).fit(X, s)
-    assert separate.class_prior_ == separate.unlabeled_prior_
+    assert separate.class_prior_ == separate.unlabelled_prior_
     # PE matches another density, the others only report another number.
     tolerance = 0.1 if isinstance(estimator, PearsonDivergence) else 1e-12
-    assert separate.unlabeled_prior_ == pytest.approx(pooled.unlabeled_prior_, abs=tolerance)
+    assert separate.unlabelled_prior_ == pytest.approx(pooled.unlabelled_prior_, abs=tolerance)
     assert separate.class_prior_ == pytest.approx(y[~s].mean(), abs=0.15)
 
 
@@ -157,13 +142,18 @@ WITH_FOLDS = [e for e in ESTIMATORS if "cv" in e.get_params()]
 
 
 @pytest.mark.parametrize("estimator", WITH_FOLDS, ids=lambda e: type(e).__name__)
-@pytest.mark.filterwarnings("ignore:Only .* labelled rows")
-def test_more_folds_than_rows_of_a_kind_are_refused(estimator):
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+def test_with_few_rows_of_a_kind_there_are_fewer_folds(estimator):
     X, s, _ = apart(n=40, n_labelled=4)
-    with pytest.raises(ValueError, match="cv=5 folds need at least 5 labelled rows; there are 4"):
-        clone(estimator).set_params(cv=5).fit(X, s)
-    with pytest.raises(ValueError, match="cv=5 folds need at least 5 unlabelled rows"):
-        clone(estimator).set_params(cv=5).fit(X, ~s)
+    for labels in (s, ~s):
+        with pytest.warns(FewerFoldsWarning, match="4 folds are used") as caught:
+            fewer = seeded(estimator, cv=5).fit(X, labels)
+        assert {
+            (w.message.cv, w.message.n_folds) for w in caught if w.category is FewerFoldsWarning
+        } == {(5, 4)}
+        assert fewer.class_prior_ == seeded(estimator, cv=4).fit(X, labels).class_prior_
+    with pytest.raises(ValueError, match=r"at least two labelled .* 1 labelled of 40"):
+        clone(estimator).fit(X, np.arange(40) == 0)
 
 
 @pytest.mark.parametrize("estimator", WITH_FOLDS, ids=lambda e: type(e).__name__)
@@ -180,13 +170,13 @@ def test_folds_that_do_not_cover_the_rows_are_refused(estimator):
 @pytest.mark.parametrize(
     ("estimator", "wrong"),
     [
-        (ElkanNoto("e4"), "'estimator'"),
+        (ElkanNoto("e4"), "'variant'"),
         (ElkanNoto(quantile=0.2), "'quantile'"),
         (KernelMean("KM3"), "'variant'"),
         (KernelMean(max_prior=0.5), "'max_prior'"),
         (KernelMean(scaling="log"), "'scaling'"),
         (PenalizedL1(penalty=0), "'penalty'"),
-        (PearsonDivergence(max_centers=0), "'max_centers'"),
+        (PearsonDivergence(max_centres=0), "'max_centres'"),
         (TIcE(delta=1.0), "'delta'"),
         (BestBinEstimator(delta=0), "'delta'"),
         (AlphaMax(rank_scores=3), "'rank_scores'"),
@@ -249,14 +239,14 @@ def test_an_estimate_at_the_boundary_is_flagged_and_warned_of():
     with pytest.warns(UserWarning, match="BestBinEstimator: the estimate is at the boundary"):
         same = BestBinEstimator(random_state=0).fit(X, s)
     assert same.clipped_
-    assert same.unlabeled_prior_ == same.class_prior_ == 1.0
+    assert same.unlabelled_prior_ == same.class_prior_ == 1.0
     assert same.label_frequency_ == pytest.approx(s.mean())
 
 
 def test_quantile_repairs_e3():
     X, s, y = apart(n=1000, n_labelled=300)
     plain, repaired = (
-        ElkanNoto("e3", quantile=quantile, random_state=0).fit(X, s).unlabeled_prior_
+        ElkanNoto("e3", quantile=quantile, random_state=0).fit(X, s).unlabelled_prior_
         for quantile in (1.0, 0.95)
     )
     assert plain < repaired
@@ -267,7 +257,7 @@ def test_large_data_is_subsampled_by_the_kernel_mean():
     X, s, y = apart(n=3000, n_labelled=600)
     prior = KernelMean(max_rows=300, random_state=0).fit(X, s)
     assert prior.n_rows_used_ == 300
-    assert prior.unlabeled_prior_ == pytest.approx(y[~s].mean(), abs=0.1)
+    assert prior.unlabelled_prior_ == pytest.approx(y[~s].mean(), abs=0.1)
     assert prior.label_frequency_ == pytest.approx(s.mean() / prior.class_prior_)
 
 

@@ -168,7 +168,7 @@ def test_subsamples_with_a_third_labelled_are_nearer_the_truth():
         proportional = stratified_subsample(s, 300, np.random.RandomState(seed))
         for name, rows in (("balanced", slice(None)), ("proportional", proportional)):
             found = KernelMean("KM2", max_rows=300, random_state=seed).fit(X[rows], s[rows])
-            errors[name].append(abs(found.unlabeled_prior_ - y[~s].mean()))
+            errors[name].append(abs(found.unlabelled_prior_ - y[~s].mean()))
     assert np.mean(errors["balanced"]) < 0.6 * np.mean(errors["proportional"])
 
 
@@ -189,12 +189,12 @@ def test_kernel_mean_sees_shares_above_the_authors_limit():
     y = s | (np.arange(900) < 300 + 558)  # 0.93 of the unlabelled
     X = 0.05 * rng.standard_normal((900, 2)) + np.where(y, 5, -5)[:, None]
     found = KernelMean("KM2").fit(X, s)
-    assert found.unlabeled_prior_ == pytest.approx(0.93, abs=0.03)
+    assert found.unlabelled_prior_ == pytest.approx(0.93, abs=0.03)
     assert not found.clipped_
     with pytest.warns(UserWarning, match="boundary"):
         capped = KernelMean("KM2", max_prior=0.88).fit(X, s)
     assert capped.clipped_
-    assert capped.unlabeled_prior_ <= 0.88
+    assert capped.unlabelled_prior_ <= 0.88
 
 
 def random_histograms(seed):

@@ -67,7 +67,7 @@ SEPARABLE = [
     (BestBinEstimator(random_state=0), 0.02),
     (DEDPUL(random_state=0), 0.02),
     (PearsonDivergence(random_state=0), 0.02),
-    (PenalizedL1(random_state=0, max_centers=300), 0.02),
+    (PenalizedL1(random_state=0, max_centres=300), 0.02),
     (SAREMPrior(C=100), 0.02),
     (KernelMean("KM1", max_rows=400, random_state=0), 0.04),
     (KernelMean("KM2", max_rows=400, random_state=0), 0.04),
@@ -81,13 +81,13 @@ SEPARABLE = [
 @given(kappa=st.floats(0.05, 0.7), seed=st.integers(0, 2**16))
 def test_separable_classes_give_the_share(estimator, tolerance, kappa, seed):
     X, s, share = separable(kappa, 4000, 2000, seed)
-    assert clone(estimator).fit(X, s).unlabeled_prior_ == pytest.approx(share, abs=tolerance)
+    assert clone(estimator).fit(X, s).unlabelled_prior_ == pytest.approx(share, abs=tolerance)
 
 
 @pytest.mark.parametrize(("estimator", "tolerance"), SEPARABLE, ids=lambda v: name_of(v)[:20])
 def test_no_positives_among_the_unlabelled(estimator, tolerance):
     X, s, _ = separable(0.0, 1000, 400, seed=1)
-    assert clone(estimator).fit(X, s).unlabeled_prior_ <= 0.02
+    assert clone(estimator).fit(X, s).unlabelled_prior_ <= 0.02
 
 
 @pytest.mark.parametrize("n_unlabelled", [1000, 8000])
@@ -116,7 +116,7 @@ def test_one_distribution_gives_a_share_near_one(estimator):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         X, s = rng.standard_normal((n_rows, 6)), np.arange(n_rows) < n_rows // 3
-        found.append(estimator.fit(X, s).unlabeled_prior_)
+        found.append(estimator.fit(X, s).unlabelled_prior_)
     # The median: one sample in a hundred looks like two distributions, by chance.
     assert np.median(found) >= 0.95
 
@@ -192,9 +192,9 @@ def test_estimates_from_any_scores_are_in_their_range(estimator, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         fitted = clone(estimator).fit_scores(scores, s)
-    low = s.mean() * getattr(fitted, "labeled_purity_", 1.0)
+    low = s.mean() * getattr(fitted, "labelled_purity_", 1.0)
     assert low - 1e-12 <= fitted.class_prior_ <= 1
-    assert 0 <= fitted.unlabeled_prior_ <= 1
+    assert 0 <= fitted.unlabelled_prior_ <= 1
     assert 0 <= fitted.label_frequency_ <= 1
 
 

@@ -160,11 +160,11 @@ def test_alphamax_n_sees_wrong_labels_that_alphamax_does_not():
         noisy, plain = AlphaMaxN().fit_scores(g, s), AlphaMax().fit_scores(g, s)
         errors.append(
             (
-                noisy.labeled_purity_ - y[s].mean(),
-                noisy.unlabeled_prior_ - y[~s].mean(),
+                noisy.labelled_purity_ - y[s].mean(),
+                noisy.unlabelled_prior_ - y[~s].mean(),
                 noisy.class_prior_ - y.mean(),
                 noisy.label_frequency_ - (s & y).sum() / y.sum(),
-                plain.unlabeled_prior_ - y[~s].mean(),
+                plain.unlabelled_prior_ - y[~s].mean(),
             )
         )
     *noisy_errors, plain_error = np.abs(errors).mean(axis=0)

@@ -18,7 +18,8 @@ from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._engine.known_fit import KnownPropensityFit
 from sarlearn._engine.label_model import RIDGE, LabelFit, LabelModel, Profile
 from sarlearn._engine.stopping import EMResult
-from sarlearn.exceptions import FewerFoldsWarning, UnidentifiedWarning, warn
+from sarlearn._validation import fewer_folds
+from sarlearn.exceptions import UnidentifiedWarning, warn
 
 CS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # The penalty of the first SAR-EM fit.
@@ -180,7 +181,7 @@ def make_folds(X, labelled, kept, cv, random_state) -> list[tuple[np.ndarray, np
     target = labelled.astype(int)
     cv = 5 if cv is None else cv
     if isinstance(cv, Integral):
-        splits = _fewer_folds(int(cv), labelled)
+        splits = fewer_folds(int(cv), labelled)
         cv = StratifiedKFold(splits, shuffle=True, random_state=random_state)
     if hasattr(cv, "split"):
         folds = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(X, target)]
@@ -199,18 +200,6 @@ def make_folds(X, labelled, kept, cv, random_state) -> list[tuple[np.ndarray, np
             "that did not see it."
         )
     return folds
-
-
-def _fewer_folds(n_folds: int, labelled) -> int:
-    most = int(min(n_folds, labelled.sum(), (~labelled).sum()))
-    if most < 2:
-        raise ValueError(
-            "Cross-fitting needs at least two labelled and two unlabelled rows; there are "
-            f"{int(labelled.sum())} labelled of {len(labelled)}."
-        )
-    if most < n_folds:
-        warn(FewerFoldsWarning(n_folds, most))
-    return most
 
 
 def _among(kept: np.ndarray | None, rows) -> np.ndarray:

@@ -60,7 +60,7 @@ class CrossFitSARClassifier(SARClassifier):
 
     Parameters
     ----------
-    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+    propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
     C : float > 0 or "likelihood", default="likelihood"
         Inverse strength of the final classifier's L2 penalty. ``"likelihood"`` is the value of the

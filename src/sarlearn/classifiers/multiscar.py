@@ -22,7 +22,7 @@ class MultiSCARClassifier(SARClassifier):
 
     Parameters
     ----------
-    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+    propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         Discrete columns; rows that agree in all of them form a stratum.
     decay, C, stop, window, tol, max_iter : see :class:`SAREMClassifier`
 

@@ -57,7 +57,7 @@ class SAREMClassifier(SARClassifier):
 
     Parameters
     ----------
-    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+    propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Leaving one out costs
         far more than naming one too many.
     decay : float in (0, 1], default=0.9

@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from sarlearn._compat import HasMethods, fit_context
 from sarlearn._validation import is_dask
-from sarlearn.classifiers import KnownPropensityClassifier
 from sarlearn.classifiers.base import SARClassifier
+from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.exceptions import FewLabelsWarning
 
 

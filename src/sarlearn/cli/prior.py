@@ -58,7 +58,7 @@ def prior(
     header = ("method", "class prior", "among unlabelled", "label frequency", "time")
     rows_shown = []
     for row in found.rows:
-        numbers = (row.class_prior, row.unlabeled_prior, row.label_frequency)
+        numbers = (row.class_prior, row.unlabelled_prior, row.label_frequency)
         shown = ["-" if math.isnan(number) else f"{number:.1%}" for number in numbers]
         rows_shown.append((row.method, *shown, f"{row.seconds:.1f} s"))
     print_rows(rows_shown, header=header)

@@ -7,14 +7,14 @@ from scipy.special import logit
 
 from sarlearn.cli.common import check_columns, check_outputs, check_roles, print_json, print_text
 from sarlearn.cli.progress import progress
-from sarlearn.labeling import (
-    ConstantLabeling,
-    GeometricLabeling,
-    LogisticLabeling,
-    OneAttributeLabeling,
-    ProductLabeling,
+from sarlearn.labelling import (
+    ConstantLabelling,
+    GeometricLabelling,
+    LogisticLabelling,
+    OneAttributeLabelling,
+    ProductLabelling,
 )
-from sarlearn.labeling import (
+from sarlearn.labelling import (
     label as draw_labels,
 )
 from sarlearn.tables.columns import as_frame, is_constant, kind_of, numbers, values_of, words
@@ -112,15 +112,15 @@ def _mechanism(mechanism: str, n_columns: int, low: float, high: float, frequenc
     """All columns at 0 give ``low`` and all at 1 ``high``; for product each column's factor."""
     columns = list(range(n_columns))
     if mechanism == "constant":
-        return ConstantLabeling(frequency)
+        return ConstantLabelling(frequency)
     if mechanism == "one":
-        return OneAttributeLabeling(0, mean=(low + high) / 2, difference=high - low)
+        return OneAttributeLabelling(0, mean=(low + high) / 2, difference=high - low)
     if mechanism == "product":
-        return ProductLabeling(columns, high=high, low=low)
+        return ProductLabelling(columns, high=high, low=low)
     if mechanism == "geometric":
-        return GeometricLabeling(columns, low=low, high=high)
+        return GeometricLabelling(columns, low=low, high=high)
     coef = float(logit(high) - logit(low)) / n_columns
-    return LogisticLabeling(columns, coef=coef, intercept=float(logit(low)))
+    return LogisticLabelling(columns, coef=coef, intercept=float(logit(low)))
 
 
 def _classes(column, name: str, positive: str | None) -> np.ndarray:

@@ -145,7 +145,7 @@ def scar_test(
         Columns are divided by their standard deviation first; their scale does not matter.
     s : array-like of shape (n_rows,)
         Labels: 1 labelled, 0 unlabelled.
-    propensity_features : names, indices, boolean mask, or callable on the names
+    propensity_features : names, indices, boolean mask, "all", or callable on the names
         The attributes suspected of driving labelling.
     n_draws : int >= 19, default=199
         Simulated data sets. The smallest p-value is ``1 / (n_draws + 1)``.

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 from sklearn.utils.validation import column_or_1d
 
 from sarlearn._validation import check_propensity, encode_labels
 from sarlearn.exceptions import UnequalPropensityWarning, warn
+from sarlearn.metrics import _influence as influence
 
 __all__ = [
     "IPWScores",
@@ -140,13 +140,13 @@ def ipw_scores(
         raise ValueError("y_prob must lie in [0, 1]; pass predict_proba(X)[:, 1].")
     predicted = p > threshold
     found = {
-        "recall": _recall(v, predicted),
-        "precision": _precision(v, predicted),
-        "f1": _f1(v, predicted),
-        "accuracy": _accuracy(v, predicted),
-        "brier": _brier(v, p),
-        "roc_auc": _roc_auc(v, p),
-        "average_precision": _average_precision(v, p),
+        "recall": influence.recall(v, predicted),
+        "precision": influence.precision(v, predicted),
+        "f1": influence.f1(v, predicted),
+        "accuracy": influence.accuracy(v, predicted),
+        "brier": influence.brier(v, p),
+        "roc_auc": influence.roc_auc(v, p),
+        "average_precision": influence.average_precision(v, p),
     }
     weight = 1 / e[labelled]
     effective = float(weight.sum() ** 2 / (weight**2).sum())
@@ -154,7 +154,7 @@ def ipw_scores(
         warn(UnequalPropensityWarning(len(weight), effective))
     return IPWScores(
         scores={name: value for name, (value, _) in found.items()},
-        standard_errors={name: _error(pull) for name, (_, pull) in found.items()},
+        standard_errors={name: influence.standard_error(pull) for name, (_, pull) in found.items()},
         class_prior=float(v.mean()),
         effective_sample_size=effective,
         n_labelled=int(labelled.sum()),
@@ -174,7 +174,7 @@ def ipw_recall_score(s, y_pred, propensity, *, clip=None) -> float:
     >>> ipw_recall_score([1, 1, 0, 0], [1, 0, 1, 0], [0.5, 0.25, 0.5, 0.5])
     0.333...
     """
-    return _one(_recall, s, y_pred, propensity, clip, hard=True)
+    return _one(influence.recall, s, y_pred, propensity, clip, hard=True)
 
 
 def ipw_precision_score(s, y_pred, propensity, *, clip=None) -> float:
@@ -188,7 +188,7 @@ def ipw_precision_score(s, y_pred, propensity, *, clip=None) -> float:
     >>> ipw_precision_score([1, 0, 0, 0], [1, 1, 1, 0], 0.5)
     0.666...
     """
-    return _one(_precision, s, y_pred, propensity, clip, hard=True)
+    return _one(influence.precision, s, y_pred, propensity, clip, hard=True)
 
 
 def ipw_f1_score(s, y_pred, propensity, *, clip=None) -> float:
@@ -202,7 +202,7 @@ def ipw_f1_score(s, y_pred, propensity, *, clip=None) -> float:
     >>> ipw_f1_score([1, 0, 0, 0], [1, 1, 0, 0], 0.5)
     1.0
     """
-    return _one(_f1, s, y_pred, propensity, clip, hard=True)
+    return _one(influence.f1, s, y_pred, propensity, clip, hard=True)
 
 
 def ipw_accuracy_score(s, y_pred, propensity, *, clip=None) -> float:
@@ -216,7 +216,7 @@ def ipw_accuracy_score(s, y_pred, propensity, *, clip=None) -> float:
     >>> ipw_accuracy_score([1, 0, 0, 0], [1, 1, 0, 0], 0.5)
     1.0
     """
-    return _one(_accuracy, s, y_pred, propensity, clip, hard=True)
+    return _one(influence.accuracy, s, y_pred, propensity, clip, hard=True)
 
 
 def ipw_brier_score_loss(s, y_prob, propensity, *, clip=None) -> float:
@@ -230,7 +230,7 @@ def ipw_brier_score_loss(s, y_prob, propensity, *, clip=None) -> float:
     >>> ipw_brier_score_loss([1, 0], [0.5, 0.5], 0.5)
     0.25
     """
-    return _one(_brier, s, y_prob, propensity, clip)
+    return _one(influence.brier, s, y_prob, propensity, clip)
 
 
 def ipw_roc_auc_score(s, y_score, propensity, *, clip=None) -> float:
@@ -245,7 +245,7 @@ def ipw_roc_auc_score(s, y_score, propensity, *, clip=None) -> float:
     >>> ipw_roc_auc_score([1, 0, 1, 0], [0.9, 0.2, 0.8, 0.1], 1.0)
     1.0
     """
-    return _one(_roc_auc, s, y_score, propensity, clip)
+    return _one(influence.roc_auc, s, y_score, propensity, clip)
 
 
 def ipw_average_precision_score(s, y_score, propensity, *, clip=None) -> float:
@@ -260,7 +260,7 @@ def ipw_average_precision_score(s, y_score, propensity, *, clip=None) -> float:
     >>> ipw_average_precision_score([1, 0, 1, 0], [0.9, 0.2, 0.8, 0.1], 1.0)
     1.0
     """
-    return _one(_average_precision, s, y_score, propensity, clip)
+    return _one(influence.average_precision, s, y_score, propensity, clip)
 
 
 _SCORERS: dict[str, tuple[Callable, str, bool]] = {
@@ -317,101 +317,6 @@ def ipw_scorer(name: str, *, clip: float | None = None):
             "Scoring by propensity needs metadata routing: "
             "sklearn.set_config(enable_metadata_routing=True)."
         ) from error
-
-
-# -- estimates, each with every row's pull (influence) ------------------------------------------
-
-
-def _recall(v, predicted):
-    return _quotient(v * predicted, v, "recall", "no row is labelled")
-
-
-def _precision(v, predicted):
-    return _quotient(v * predicted, predicted * 1.0, "precision", "no row is predicted positive")
-
-
-def _f1(v, predicted):
-    return _quotient(2 * v * predicted, v + predicted, "F1", "no row is labelled or predicted")
-
-
-def _accuracy(v, predicted):
-    right = np.where(predicted, v, 1 - v)
-    return float(right.mean()), right - right.mean()
-
-
-def _brier(v, p):
-    loss = v * (1 - p) ** 2 + (1 - v) * p**2
-    return float(loss.mean()), loss - loss.mean()
-
-
-def _quotient(numerator, denominator, what: str, reason: str):
-    bottom = float(denominator.mean())
-    if bottom == 0:
-        warn(UndefinedMetricWarning(f"{what} is undefined and set to 0: {reason}."))
-        return 0.0, np.zeros(len(numerator))
-    value = float(numerator.mean()) / bottom
-    return value, (numerator - value * denominator) / bottom
-
-
-def _roc_auc(v, p):
-    n = len(v)
-    rank = _Ranks(p)
-    u = 1 - v
-    below = rank.below(u) + (rank.equal(u) - u) / 2  # weight of negatives each row beats
-    above = rank.above(v) + (rank.equal(v) - v) / 2
-    pairs = n * (n - 1)
-    numerator = float(v @ below) / pairs
-    # Of distinct rows only: v (1 - v) of one row is not the product of two.
-    denominator = float(v.sum() * u.sum() - v @ u) / pairs
-    value = numerator / denominator
-    pull_top = (v * below + u * above) / (n - 1) - 2 * numerator
-    pull_bottom = (v * (u.sum() - u) + u * (v.sum() - v)) / (n - 1) - 2 * denominator
-    return value, (pull_top - value * pull_bottom) / denominator
-
-
-def _average_precision(v, p):
-    n = len(v)
-    rank = _Ranks(p)
-    ahead = rank.above(np.ones(n)) + rank.equal(np.ones(n))  # rows scored as high, itself too
-    others = rank.above(v) + rank.equal(v) - v
-    # y_i y_i is y_i, estimated by v_i: v_i^2 would count too much.
-    precision = (1 + others) / ahead
-    prior = float(v.mean())
-    top = float(np.mean(v * precision))
-    value = top / prior
-    # A row also changes the precision at every row scored no higher.
-    share = ahead / n
-    level = (v + others) / ahead
-    first = (rank.below(v / share) + rank.equal(v / share)) / n
-    second = (rank.below(v * level / share) + rank.equal(v * level / share)) / n
-    through = v * first - second
-    pull = v * level - np.mean(v * level) + through - through.mean()
-    return value, (pull - value * (v - prior)) / prior
-
-
-class _Ranks:
-    """Sums of a weight over the rows scored below, equal to and above each row."""
-
-    def __init__(self, p):
-        _, self._code = np.unique(p, return_inverse=True)
-
-    def _by_value(self, weight):
-        return np.bincount(self._code, weights=weight)
-
-    def equal(self, weight):
-        return self._by_value(weight)[self._code]
-
-    def below(self, weight):
-        sums = self._by_value(weight)
-        return (np.cumsum(sums) - sums)[self._code]
-
-    def above(self, weight):
-        sums = self._by_value(weight)
-        return (np.cumsum(sums[::-1])[::-1] - sums)[self._code]
-
-
-def _error(pull: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(pull**2) / len(pull)))
 
 
 def _one(estimate, s, predicted, propensity, clip, *, hard: bool = False) -> float:

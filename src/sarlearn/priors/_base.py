@@ -11,6 +11,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import validate_data
 
 from sarlearn._compat import fit_context, get_feature_names, one_blas_thread
+from sarlearn._moved import renamed_attribute
 from sarlearn._validation import encode_labels, is_dask, refuse_dask
 from sarlearn.exceptions import BoundaryWarning, warn
 
@@ -124,12 +125,14 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         kappa = float(np.clip(found.kappa, 0.0, 1.0))
         q = float(np.mean(labelled))
         pooled = q * found.purity + (1.0 - q) * kappa
-        self.unlabeled_prior_ = kappa
+        self.unlabelled_prior_ = kappa
         self.class_prior_ = min(pooled, 1.0) if self.single_sample else kappa
         self.label_frequency_ = min(q * found.purity / max(pooled, 1e-300), 1.0)
         self.clipped_ = bool(found.at_boundary or not 0.0 < found.kappa < 1.0)
         if self.clipped_:
             warn(BoundaryWarning("unlabelled_prior", kappa, type(self).__name__))
+
+    unlabeled_prior_ = renamed_attribute("unlabeled_prior_", "unlabelled_prior_")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "class_prior_")

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length
 
+from sarlearn._moved import renamed_attribute
 from sarlearn._validation import encode_labels
 from sarlearn.exceptions import DisagreementWarning, FewLabelsWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative
@@ -51,11 +52,13 @@ class PriorRow:
 
     method: str
     class_prior: float
-    unlabeled_prior: float
+    unlabelled_prior: float
     label_frequency: float
     clipped: bool
     seconds: float
     notes: list[str] = field(default_factory=list)
+
+    unlabeled_prior = renamed_attribute("unlabeled_prior", "unlabelled_prior")
 
 
 @dataclass
@@ -120,14 +123,14 @@ class PriorComparison:
     def __str__(self) -> str:
         lines = [f"{'method':<10} {'prior':>6} {'unlab.':>6} {'c':>6} {'seconds':>8}  notes"]
         for row in self.rows:
-            numbers = (row.class_prior, row.unlabeled_prior, row.label_frequency)
+            numbers = (row.class_prior, row.unlabelled_prior, row.label_frequency)
             shown = " ".join(f"{value:6.3f}" for value in numbers)
             notes = "; ".join(note if len(note) < 60 else note[:57] + "..." for note in row.notes)
             lines.append(f"{row.method:<10} {shown} {row.seconds:8.2f}  {notes}".rstrip())
         lines.append(f"(scores shared by the score methods: {self.scoring_seconds:.2f} s)")
         return "\n".join([*lines, self.verdict])
 
-    def plot(self, *, ax=None):
+    def plot(self, ax=None):
         """Draw the estimates, one dot a method; returns the axes."""
         from sarlearn._view.style import BLUE, MUTED, ORANGE, new_axes, tidy
 
@@ -286,7 +289,7 @@ def _row(name: str, fitted: PriorEstimator | None, seconds: float, notes: list[s
     return PriorRow(
         name,
         fitted.class_prior_,
-        fitted.unlabeled_prior_,
+        fitted.unlabelled_prior_,
         fitted.label_frequency_,
         fitted.clipped_,
         seconds,

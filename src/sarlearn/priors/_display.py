@@ -65,7 +65,7 @@ class PriorCurveDisplay:
         title = f"{name}: class prior {estimator.class_prior_:.3f}"
         return cls(estimator.curve_, title=title).plot(ax=ax)
 
-    def plot(self, *, ax=None):
+    def plot(self, ax=None):
         """Draw.
 
         Parameters

@@ -93,7 +93,7 @@ def balanced_subsample(labelled: np.ndarray, max_rows: int, rng) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def distance_blocks(X, centers, groups: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+def distance_blocks(X, centres, groups: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Group, row numbers and squared distances to the centres, a block of one group at a time.
 
     Memory stays at a block times the centres, however many rows there are.
@@ -102,4 +102,4 @@ def distance_blocks(X, centers, groups: np.ndarray) -> Iterator[tuple[int, np.nd
         members = np.flatnonzero(groups == group)
         for start in range(0, len(members), BLOCK_ROWS):
             rows = members[start : start + BLOCK_ROWS]
-            yield int(group), rows, squared_distances(X[rows], centers)
+            yield int(group), rows, squared_distances(X[rows], centres)

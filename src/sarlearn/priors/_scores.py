@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
 from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
-from sarlearn._validation import encode_labels
+from sarlearn._validation import encode_labels, fewer_folds
 from sarlearn.priors._base import Estimate, PriorEstimator
 
 SAME_LEVEL = 0.01
@@ -87,15 +87,10 @@ def default_scorer(sparse: bool = False):
 
 
 def splits(X, labelled: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The (train, test) pairs meant by `cv`, after checking that there are rows enough."""
+    """The (train, test) pairs meant by `cv`; with few rows of a label, fewer and a warning."""
     if isinstance(cv, int | np.integer):
-        for name, size in (("labelled", labelled.sum()), ("unlabelled", (~labelled).sum())):
-            if size < cv:
-                raise ValueError(
-                    f"cv={cv} folds need at least {cv} {name} rows; there are {int(size)}. Use "
-                    "fewer folds, or label more rows."
-                )
-        cv = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+        n_folds = fewer_folds(int(cv), labelled)
+        cv = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
     target = labelled.astype(int)
     return list(check_cv(cv, target, classifier=True).split(X, target))
 
@@ -164,7 +159,7 @@ class ScorePriorEstimator(PriorEstimator):
         return self._read(scores, labelled)
 
     def _read(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        """The method's estimate; kappa is 1 where the scores tell the two groups not apart."""
+        """The method's estimate; kappa is 1 where the scores do not tell the groups apart."""
         found = self._estimate_from_scores(scores, labelled)
         return found if _separates(scores, labelled) else Estimate(1.0, at_boundary=True)
 

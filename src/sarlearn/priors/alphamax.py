@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.stats import rankdata
 
+from sarlearn._moved import renamed_attribute
 from sarlearn.priors import _alphamax
 from sarlearn.priors._base import Estimate, PriorCurve
 from sarlearn.priors._scores import ScorePriorEstimator
@@ -49,7 +50,7 @@ class AlphaMax(ScorePriorEstimator):
         ``P(y=1)``, in [P(s=1), 1].
     label_frequency_ : float
         ``P(s=1 | y=1)`` among the rows given.
-    unlabeled_prior_ : float
+    unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
@@ -128,9 +129,9 @@ class AlphaMaxN(ScorePriorEstimator):
         ``P(y=1)``, in [P(s=1, y=1), 1].
     label_frequency_ : float
         ``P(s=1 | y=1)`` among the rows given.
-    unlabeled_prior_ : float
+    unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
-    labeled_purity_ : float
+    labelled_purity_ : float
         ``P(y=1 | s=1)``, the share of the labelled rows that is positive.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
@@ -151,7 +152,7 @@ class AlphaMaxN(ScorePriorEstimator):
     >>> y = rng.random(4000) < np.where(s, 0.8, 0.3)  # a fifth of the labels is wrong
     >>> X = rng.normal(size=(4000, 2)) + np.where(y, 2, -2)[:, None]
     >>> prior = AlphaMaxN(random_state=0).fit(X, s)
-    >>> round(prior.labeled_purity_, 1), round(prior.unlabeled_prior_, 1)
+    >>> round(prior.labelled_purity_, 1), round(prior.unlabelled_prior_, 1)
     (0.8, 0.3)
     """
 
@@ -159,6 +160,8 @@ class AlphaMaxN(ScorePriorEstimator):
         **ScorePriorEstimator._parameter_constraints,
         "rank_scores": ["boolean"],
     }
+
+    labeled_purity_ = renamed_attribute("labeled_purity_", "labelled_purity_")
 
     def __init__(
         self, *, rank_scores=False, scorer=None, cv=5, single_sample=True, random_state=None
@@ -175,12 +178,12 @@ class AlphaMaxN(ScorePriorEstimator):
         backward, _, _ = _mixture_share(scores[labelled], scores[~labelled])
         pure = 1.0 - backward
         shared = 1.0 - forward * backward
-        self.labeled_purity_ = pure / shared
-        return Estimate(forward * pure / shared, at_boundary, self.labeled_purity_)
+        self.labelled_purity_ = pure / shared
+        return Estimate(forward * pure / shared, at_boundary, self.labelled_purity_)
 
     def _read(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
         found = super()._read(scores, labelled)
-        self.labeled_purity_ = found.purity
+        self.labelled_purity_ = found.purity
         return found
 
 

@@ -32,7 +32,7 @@ class CrossFitPrior(PriorEstimator):
 
     Parameters
     ----------
-    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+    propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
     Cs, cv, decay, propensity_C, max_iter, classifier : see :class:`~sarlearn.CrossFitSARClassifier`
     scaling : {"minmax", "standard", "none"}, default="minmax"
@@ -49,7 +49,7 @@ class CrossFitPrior(PriorEstimator):
         ``P(y=1)``, in [P(s=1), 1].
     label_frequency_ : float
         ``P(s=1 | y=1)`` among the rows given.
-    unlabeled_prior_ : float
+    unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.

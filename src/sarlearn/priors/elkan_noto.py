@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 
 from sarlearn._compat import Interval, StrOptions
+from sarlearn._moved import renamed_parameter
 from sarlearn.priors._base import Estimate, PriorCurve
 from sarlearn.priors._scores import ScorePriorEstimator
 
@@ -25,7 +26,7 @@ class ElkanNoto(ScorePriorEstimator):
 
     Parameters
     ----------
-    estimator : {"e1", "e2", "e3"}, default="e1"
+    variant : {"e1", "e2", "e3"}, default="e1"
         Which of the three.
     quantile : float in (0.5, 1], default=1.0
         The quantile that stands for the maximum in e3; 0.95 is the usual repair. Read by e3 only.
@@ -39,6 +40,8 @@ class ElkanNoto(ScorePriorEstimator):
         `class_prior_` is the share of positives among them.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds.
+    estimator : deprecated
+        Old name of ``variant``.
 
     Attributes
     ----------
@@ -46,7 +49,7 @@ class ElkanNoto(ScorePriorEstimator):
         ``P(y=1)``, in [P(s=1), 1].
     label_frequency_ : float
         ``P(s=1 | y=1)`` among the rows given.
-    unlabeled_prior_ : float
+    unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
@@ -72,31 +75,35 @@ class ElkanNoto(ScorePriorEstimator):
 
     _parameter_constraints: dict = {
         **ScorePriorEstimator._parameter_constraints,
-        "estimator": [StrOptions({"e1", "e2", "e3"})],
+        "variant": [StrOptions({"e1", "e2", "e3"})],
+        "estimator": [StrOptions({"e1", "e2", "e3", "deprecated"})],
         "quantile": [Interval(Real, 0.5, 1.0, closed="right")],
     }
 
     def __init__(
         self,
-        estimator="e1",
+        variant="e1",
         *,
         quantile=1.0,
         scorer=None,
         cv=5,
         single_sample=True,
         random_state=None,
+        estimator="deprecated",
     ):
-        self.estimator = estimator
+        self.variant = variant
         self.quantile = quantile
         self.scorer = scorer
         self.cv = cv
         self.single_sample = single_sample
         self.random_state = random_state
+        self.estimator = estimator
 
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        if self.estimator == "e1":
+        variant = renamed_parameter(self, "estimator", "variant")
+        if variant == "e1":
             frequency, shown = scores[labelled].mean(), scores[labelled]
-        elif self.estimator == "e2":
+        elif variant == "e2":
             frequency, shown = scores[labelled].sum() / max(scores.sum(), 1e-300), scores
         else:
             frequency, shown = np.quantile(scores, self.quantile), scores

@@ -91,7 +91,7 @@ class KernelMean(PriorEstimator):
         ``P(y=1)``, in [P(s=1), 1].
     label_frequency_ : float
         ``P(s=1 | y=1)`` among the rows given.
-    unlabeled_prior_ : float
+    unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range, 0 or `max_prior`.

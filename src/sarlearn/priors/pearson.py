@@ -7,6 +7,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
+from sarlearn._moved import renamed_parameter
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._kernels import (
     distance_blocks,
@@ -35,7 +36,7 @@ class PearsonDivergence(PriorEstimator):
 
     Parameters
     ----------
-    max_centers : int >= 1, default=200
+    max_centres : int >= 1, default=200
         Bases, drawn from the labelled rows at random when there are more.
     scaling : {"minmax", "standard", "none"}, default="minmax"
         What the columns are divided by before distances are taken.
@@ -47,6 +48,8 @@ class PearsonDivergence(PriorEstimator):
         positives among them.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds, draws the centres and the rows of the median distance.
+    max_centers : deprecated
+        Old name of ``max_centres``.
 
     Attributes
     ----------
@@ -54,7 +57,7 @@ class PearsonDivergence(PriorEstimator):
         ``P(y=1)``, in [P(s=1), 1].
     label_frequency_ : float
         ``P(s=1 | y=1)`` among the rows given.
-    unlabeled_prior_ : float
+    unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
@@ -82,7 +85,8 @@ class PearsonDivergence(PriorEstimator):
 
     _parameter_constraints: dict = {
         **PriorEstimator._parameter_constraints,
-        "max_centers": [Interval(Integral, 1, None, closed="left")],
+        "max_centres": [Interval(Integral, 1, None, closed="left")],
+        "max_centers": [Interval(Integral, 1, None, closed="left"), StrOptions({"deprecated"})],
         "scaling": [StrOptions({"minmax", "standard", "none"})],
         "cv": CV_CONSTRAINT,
         "random_state": ["random_state"],
@@ -91,30 +95,33 @@ class PearsonDivergence(PriorEstimator):
     def __init__(
         self,
         *,
-        max_centers=200,
+        max_centres=200,
         scaling="minmax",
         cv=5,
         single_sample=True,
         random_state=None,
+        max_centers="deprecated",
     ):
-        self.max_centers = max_centers
+        self.max_centres = max_centres
         self.scaling = scaling
         self.cv = cv
         self.single_sample = single_sample
         self.random_state = random_state
+        self.max_centers = max_centers
 
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+        max_centres = renamed_parameter(self, "max_centers", "max_centres")
         rng = check_random_state(self.random_state)
         folds = fold_numbers(X, labelled, self.cv, rng)
         X = scale_columns(X, self.scaling)
-        centers = np.flatnonzero(labelled)
-        if len(centers) > self.max_centers:
-            centers = np.sort(rng.choice(centers, size=self.max_centers, replace=False))
+        centres = np.flatnonzero(labelled)
+        if len(centres) > max_centres:
+            centres = np.sort(rng.choice(centres, size=max_centres, replace=False))
         some = X[stratified_subsample(labelled, MEDIAN_ROWS, rng)]
         widths = WIDTH_FACTORS * median_distance(squared_distances(some, some))
         # The weight of P in the density matched: its share of a single sample, none of U's.
         share = float(labelled.mean()) if self.single_sample else 0.0
-        moments = _FoldMoments(X, labelled, folds, centers, widths, share)
+        moments = _FoldMoments(X, labelled, folds, centres, widths, share)
         width, ridge = moments.choose()
         H, h = moments.all_rows(width)
         a = np.linalg.solve(H + RIDGES[ridge] * np.eye(len(h)), h)
@@ -136,15 +143,15 @@ class PearsonDivergence(PriorEstimator):
 class _FoldMoments:
     """Means of the bases and of their products, by fold: all the least-squares fit needs."""
 
-    def __init__(self, X, labelled, folds, centers, widths, share: float):
-        self.center_folds, self.share = folds[centers], share
-        self.n_folds, n_centers, n_widths = folds.max() + 1, len(centers), len(widths)
+    def __init__(self, X, labelled, folds, centres, widths, share: float):
+        self.centre_folds, self.share = folds[centres], share
+        self.n_folds, n_centres, n_widths = folds.max() + 1, len(centres), len(widths)
         # Group g holds fold g % n_folds; labelled rows come first.
         groups = folds + np.where(labelled, 0, self.n_folds)
         self.counts = np.bincount(groups, minlength=2 * self.n_folds)
-        self.first = np.zeros((n_widths, self.n_folds, n_centers))
-        self.second = np.zeros((n_widths, 2 * self.n_folds, n_centers, n_centers))
-        for group, _, distances in distance_blocks(X, X[centers], groups):
+        self.first = np.zeros((n_widths, self.n_folds, n_centres))
+        self.second = np.zeros((n_widths, 2 * self.n_folds, n_centres, n_centres))
+        for group, _, distances in distance_blocks(X, X[centres], groups):
             for w, width in enumerate(widths):
                 phi = np.exp(distances / (-2.0 * width**2))
                 self.second[w, group] += phi.T @ phi
@@ -169,7 +176,7 @@ class _FoldMoments:
         score = np.zeros((len(self.first), len(RIDGES)))
         for fold in range(self.n_folds):
             # Bases at held-out rows would see the test fold; a fold may hold all centres.
-            keep = self.center_folds != fold
+            keep = self.centre_folds != fold
             keep = keep if keep.any() else np.ones_like(keep)
             others = np.flatnonzero(np.arange(self.n_folds) != fold)
             for width in range(len(score)):

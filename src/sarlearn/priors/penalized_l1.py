@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
+from sarlearn._moved import renamed_parameter
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._kernels import (
     distance_blocks,
@@ -68,7 +69,7 @@ class PenalizedL1(PriorEstimator):
     penalty : float > 0, default=1e-3
         Weight of the ridge. It is not tuned: the cross-validation score is proportional to its
         inverse and would always take the smallest. Larger values bias the estimate upwards.
-    max_centers : int >= 1, default=1000
+    max_centres : int >= 1, default=1000
         Bases, drawn from the unlabelled rows at random when there are more.
     scaling : {"minmax", "standard", "none"}, default="minmax"
         What the columns are divided by before distances are taken.
@@ -79,6 +80,8 @@ class PenalizedL1(PriorEstimator):
         `class_prior_` is the share of positives among them.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds and draws the centres.
+    max_centers : deprecated
+        Old name of ``max_centres``.
 
     Attributes
     ----------
@@ -86,7 +89,7 @@ class PenalizedL1(PriorEstimator):
         ``P(y=1)``, in [P(s=1), 1].
     label_frequency_ : float
         ``P(s=1 | y=1)`` among the rows given.
-    unlabeled_prior_ : float
+    unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
@@ -115,7 +118,8 @@ class PenalizedL1(PriorEstimator):
     _parameter_constraints: dict = {
         **PriorEstimator._parameter_constraints,
         "penalty": [Interval(Real, 0.0, None, closed="neither")],
-        "max_centers": [Interval(Integral, 1, None, closed="left")],
+        "max_centres": [Interval(Integral, 1, None, closed="left")],
+        "max_centers": [Interval(Integral, 1, None, closed="left"), StrOptions({"deprecated"})],
         "scaling": [StrOptions({"minmax", "standard", "none"})],
         "cv": CV_CONSTRAINT,
         "random_state": ["random_state"],
@@ -125,33 +129,36 @@ class PenalizedL1(PriorEstimator):
         self,
         *,
         penalty=1e-3,
-        max_centers=1000,
+        max_centres=1000,
         scaling="minmax",
         cv=5,
         single_sample=True,
         random_state=None,
+        max_centers="deprecated",
     ):
         self.penalty = penalty
-        self.max_centers = max_centers
+        self.max_centres = max_centres
         self.scaling = scaling
         self.cv = cv
         self.single_sample = single_sample
         self.random_state = random_state
+        self.max_centers = max_centers
 
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+        max_centres = renamed_parameter(self, "max_centers", "max_centres")
         rng = check_random_state(self.random_state)
         folds = fold_numbers(X, labelled, self.cv, rng)
         X = scale_columns(X, self.scaling)
-        centers, positives, some = (
+        centres, positives, some = (
             _at_most(np.flatnonzero(rows), size, rng)
             for rows, size in (
-                (~labelled, self.max_centers),
-                (labelled, self.max_centers),
+                (~labelled, max_centres),
+                (labelled, max_centres),
                 (~labelled, MEDIAN_ROWS),
             )
         )
-        widths = WIDTH_FACTORS * median_distance(squared_distances(X[some], X[centers]))
-        m, u = _fold_sums(X, labelled, folds, centers, positives, widths)
+        widths = WIDTH_FACTORS * median_distance(squared_distances(X[some], X[centres]))
+        m, u = _fold_sums(X, labelled, folds, centres, positives, widths)
         counts = [np.bincount(folds[rows])[:, None] for rows in (labelled, ~labelled)]
         full = [total.sum(axis=1) / n.sum() for total, n in zip((m, u), counts, strict=True)]
         test = [total / n for total, n in zip((m, u), counts, strict=True)]
@@ -184,17 +191,17 @@ def _at_most(rows: np.ndarray, size: int, rng) -> np.ndarray:
     return rows if len(rows) <= size else np.sort(rng.choice(rows, size=size, replace=False))
 
 
-def _fold_sums(X, labelled, folds, centers, positives, widths) -> tuple[np.ndarray, np.ndarray]:
+def _fold_sums(X, labelled, folds, centres, positives, widths) -> tuple[np.ndarray, np.ndarray]:
     """Sums of the bases over labelled and unlabelled rows, each (widths, folds, bases).
 
     The last basis is the density of the labelled rows, a row's own kernel left out.
     """
     n_folds = folds.max() + 1
-    sums = np.zeros((len(widths), 2 * n_folds, len(centers) + 1))
+    sums = np.zeros((len(widths), 2 * n_folds, len(centres) + 1))
     groups = folds + np.where(labelled, 0, n_folds)
     own = np.zeros(len(labelled))
     own[positives] = 1.0
-    for group, _, distances in distance_blocks(X, X[centers], groups):
+    for group, _, distances in distance_blocks(X, X[centres], groups):
         for w, width in enumerate(widths):
             sums[w, group, :-1] += gaussian(distances, width).sum(axis=0)
     for group, rows, distances in distance_blocks(X, X[positives], groups):

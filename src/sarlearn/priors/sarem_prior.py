@@ -22,7 +22,7 @@ class SAREMPrior(PriorEstimator):
 
     Parameters
     ----------
-    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+    propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide which positives get a label.
     decay : float in (0, 1], default=0.9
         The paper's local certainty parameter.
@@ -46,7 +46,7 @@ class SAREMPrior(PriorEstimator):
         ``P(y=1)``, in [P(s=1), 1].
     label_frequency_ : float
         ``P(s=1 | y=1)`` among the rows given.
-    unlabeled_prior_ : float
+    unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.

@@ -118,6 +118,12 @@ class TableEncoder(  # type: ignore[call-arg]
         self.drop = drop
         self.max_categories = max_categories
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # data frames only
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
     def fit(self, X, y=None):
         """Learn the kinds, medians, scales and categories of the columns of ``X``.
 

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold
 import reference
 from conftest import needs_data
 from sarlearn import KnownPropensityClassifier, MultiSCARClassifier, SAREMClassifier
-from sarlearn.labeling import ConstantLabeling, ProductLabeling, label
+from sarlearn.labelling import ConstantLabelling, ProductLabelling, label
 from sarlearn.metrics import probabilistic_f1_score, propensity_accuracy_score
 
 # Probabilistic F1 and propensity accuracy of the prototype on Talk-Comp, three attributes.
@@ -37,7 +37,7 @@ def test_talk_comp_with_three_propensity_attributes():
     results: dict = {name: [] for name in PROTOTYPE}
     for seed in range(10):
         columns = list(triples[rng.integers(len(triples))])
-        s, e = label(X, y, ProductLabeling(columns), random_state=seed)
+        s, e = label(X, y, ProductLabelling(columns), random_state=seed)
         folds = StratifiedKFold(5, shuffle=True, random_state=seed)
         train, test = next(folds.split(X, y))
         c = s[train].sum() / y[train].sum()
@@ -75,7 +75,7 @@ def test_breast_cancer_class_prior(c, tolerance):
     data = load_breast_cancer_wisconsin()
     priors, exact = [], []
     for seed in range(10):
-        s, _ = label(data.X, data.y, ConstantLabeling(c), random_state=seed)
+        s, _ = label(data.X, data.y, ConstantLabelling(c), random_state=seed)
         priors.append(SAREMClassifier().fit(data.X, s).class_prior_)
         if seed < 2:
             exact.append(reference.sar_em(data.X, s, [])[0].mean())

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sarlearn.labeling import (
-    ConstantLabeling,
-    GeometricLabeling,
-    LogisticLabeling,
-    OneAttributeLabeling,
-    ProductLabeling,
+from sarlearn.labelling import (
+    ConstantLabelling,
+    GeometricLabelling,
+    LogisticLabelling,
+    OneAttributeLabelling,
+    ProductLabelling,
     label,
 )
 
@@ -33,11 +33,11 @@ def X():
 
 
 MECHANISMS = [
-    (lambda name: ConstantLabeling(0.3)),
-    (lambda name: OneAttributeLabeling(name(1), mean=0.3, difference=-0.4)),
-    (lambda name: ProductLabeling([name(2), name(0)], high=0.8, low=0.4)),
-    (lambda name: LogisticLabeling([name(3), name(1)], coef=[0.05, -1.0], intercept=-2.0)),
-    (lambda name: GeometricLabeling([name(3), name(0)], signs=[-1, 1], low=0.1, high=0.7)),
+    (lambda name: ConstantLabelling(0.3)),
+    (lambda name: OneAttributeLabelling(name(1), mean=0.3, difference=-0.4)),
+    (lambda name: ProductLabelling([name(2), name(0)], high=0.8, low=0.4)),
+    (lambda name: LogisticLabelling([name(3), name(1)], coef=[0.05, -1.0], intercept=-2.0)),
+    (lambda name: GeometricLabelling([name(3), name(0)], signs=[-1, 1], low=0.1, high=0.7)),
 ]
 
 
@@ -69,7 +69,7 @@ def test_every_kind_of_input_gives_the_same_propensity(X, make, convert, named):
 def test_one_attribute_is_the_papers_formula(X, mean, direction):
     # Steps of 0.2 as np.arange makes them: 0.6000000000000001 must still be taken.
     for difference in np.arange(0, 2 * mean + 1e-9, 0.2):
-        e = OneAttributeLabeling(0, mean=mean, difference=direction * difference)(X)
+        e = OneAttributeLabelling(0, mean=mean, difference=direction * difference)(X)
         at_one, at_zero = e[X[:, 0] == 1], e[X[:, 0] == 0]
         np.testing.assert_allclose(at_one, mean + direction * difference / 2, atol=1e-15)
         np.testing.assert_allclose(at_zero, mean - direction * difference / 2, atol=1e-15)
@@ -78,7 +78,7 @@ def test_one_attribute_is_the_papers_formula(X, mean, direction):
 
 
 def test_product_is_the_papers_formula(X):
-    e = ProductLabeling([0, 1, 2])(X)
+    e = ProductLabelling([0, 1, 2])(X)
     for row, value in zip(X, e, strict=True):
         k = int(row[:3].sum())
         assert value == pytest.approx(0.9**k * 0.5 ** (3 - k), rel=1e-15)
@@ -86,25 +86,25 @@ def test_product_is_the_papers_formula(X):
 
 
 def test_logistic_formula(X):
-    e = LogisticLabeling([1, 3], coef=[2.0, -0.1], intercept=3.0)(X)
+    e = LogisticLabelling([1, 3], coef=[2.0, -0.1], intercept=3.0)(X)
     for row, value in zip(X, e, strict=True):
         assert value == pytest.approx(1 / (1 + exp(-(3 + 2 * row[1] - 0.1 * row[3]))), rel=1e-12)
 
 
 def test_one_coefficient_serves_all_columns(X):
     np.testing.assert_array_equal(
-        LogisticLabeling([0, 1], coef=0.7)(X), LogisticLabeling([0, 1], coef=[0.7, 0.7])(X)
+        LogisticLabelling([0, 1], coef=0.7)(X), LogisticLabelling([0, 1], coef=[0.7, 0.7])(X)
     )
 
 
 def test_logistic_stays_finite_in_the_extremes():
-    e = LogisticLabeling([0])([[-1e4], [1e4]])
+    e = LogisticLabelling([0])([[-1e4], [1e4]])
     assert e.tolist() == [0.0, 1.0]
 
 
 def test_geometric_formula(X):
     lo, hi = 0.15, 0.85
-    e = GeometricLabeling([3, 1], signs=[-1, 1], low=lo, high=hi)(X)
+    e = GeometricLabelling([3, 1], signs=[-1, 1], low=lo, high=hi)(X)
     age_min, age_max = X[:, 3].min(), X[:, 3].max()
     for row, value in zip(X, e, strict=True):
         scaled = [1 - (row[3] - age_min) / (age_max - age_min), row[1]]
@@ -113,21 +113,21 @@ def test_geometric_formula(X):
 
 def test_geometric_does_not_underflow_with_many_attributes():
     X = np.vstack([np.zeros(600), np.ones(600)])
-    np.testing.assert_allclose(GeometricLabeling(list(range(600)))(X), [0.2, 0.8], rtol=1e-12)
+    np.testing.assert_allclose(GeometricLabelling(list(range(600)))(X), [0.2, 0.8], rtol=1e-12)
 
 
 def test_mask_and_callable_choose_columns(X):
     frame = pd.DataFrame(X, columns=NAMES)
-    expected = ProductLabeling(["rural", "smoker"])(frame)
-    mask = ProductLabeling(np.array([True, False, True, False]))
-    by_name = ProductLabeling(lambda names: [n for n in names if n in ("rural", "smoker")])
+    expected = ProductLabelling(["rural", "smoker"])(frame)
+    mask = ProductLabelling(np.array([True, False, True, False]))
+    by_name = ProductLabelling(lambda names: [n for n in names if n in ("rural", "smoker")])
     np.testing.assert_array_equal(mask(X), expected)
     np.testing.assert_array_equal(by_name(frame), expected)
 
 
 def test_columns_not_chosen_may_hold_anything(X):
     frame = pd.DataFrame(X, columns=NAMES).assign(town="Leuven", age=np.nan)
-    np.testing.assert_array_equal(ProductLabeling(["insured"])(frame), ProductLabeling([1])(X))
+    np.testing.assert_array_equal(ProductLabelling(["insured"])(frame), ProductLabelling([1])(X))
 
 
 def test_label_draws_only_positives_with_the_given_frequency():
@@ -135,7 +135,7 @@ def test_label_draws_only_positives_with_the_given_frequency():
     n = 200_000
     X = rng.integers(0, 2, (n, 2)).astype(float)
     y = rng.integers(0, 2, n)
-    s, e = label(X, y, ProductLabeling([0, 1]), random_state=1)
+    s, e = label(X, y, ProductLabelling([0, 1]), random_state=1)
     assert s.dtype.kind == "i"
     assert not s[y == 0].any()
     for value in (0.25, 0.45, 0.81):
@@ -146,14 +146,14 @@ def test_label_draws_only_positives_with_the_given_frequency():
 
 def test_label_is_reproducible_and_nested(X):
     y = (X[:, 3] > 50).astype(int)
-    s1, e1 = label(X, y, ConstantLabeling(0.5), random_state=7)
-    s2, e2 = label(X, y, ConstantLabeling(0.5), random_state=7)
+    s1, e1 = label(X, y, ConstantLabelling(0.5), random_state=7)
+    s2, e2 = label(X, y, ConstantLabelling(0.5), random_state=7)
     np.testing.assert_array_equal(s1, s2)
     np.testing.assert_array_equal(e1, e2)
-    more, _ = label(X, y, ConstantLabeling(0.9), random_state=7)
+    more, _ = label(X, y, ConstantLabelling(0.9), random_state=7)
     assert (more >= s1).all()
     assert more.sum() > s1.sum()
-    other, _ = label(X, y, ConstantLabeling(0.5), random_state=8)
+    other, _ = label(X, y, ConstantLabelling(0.5), random_state=8)
     assert (other != s1).any()
     expected = (y == 1) & (np.random.RandomState(7).random_sample(60) < 0.5)
     np.testing.assert_array_equal(s1, expected)
@@ -162,14 +162,14 @@ def test_label_is_reproducible_and_nested(X):
 def test_random_state_object_moves_on(X):
     y = np.ones(60, dtype=int)
     rng = np.random.RandomState(0)
-    first, _ = label(X, y, ConstantLabeling(0.5), rng)
-    second, _ = label(X, y, ConstantLabeling(0.5), rng)
+    first, _ = label(X, y, ConstantLabelling(0.5), rng)
+    second, _ = label(X, y, ConstantLabelling(0.5), rng)
     assert (first != second).any()
 
 
 def test_propensity_one_labels_every_positive_and_zero_none(X):
     y = np.ones(60, dtype=int)
-    s, e = label(X, y, OneAttributeLabeling(0, mean=0.5, difference=1.0), random_state=0)
+    s, e = label(X, y, OneAttributeLabelling(0, mean=0.5, difference=1.0), random_state=0)
     np.testing.assert_array_equal(s, X[:, 0].astype(int))
     np.testing.assert_array_equal(e, X[:, 0])
 
@@ -187,8 +187,8 @@ def test_propensity_one_labels_every_positive_and_zero_none(X):
 )
 def test_label_takes_any_two_classes(X, encode):
     y = (X[:, 3] > 50).astype(int)
-    expected, _ = label(X, y, ConstantLabeling(0.6), random_state=0)
-    got, _ = label(X, encode(y), ConstantLabeling(0.6), random_state=0)
+    expected, _ = label(X, y, ConstantLabelling(0.6), random_state=0)
+    got, _ = label(X, encode(y), ConstantLabelling(0.6), random_state=0)
     np.testing.assert_array_equal(got, expected)
 
 
@@ -199,9 +199,9 @@ def test_label_takes_any_function(X):
 
 
 def test_mechanisms_are_values(X):
-    one = GeometricLabeling([0, 3], signs=[1, -1])
-    assert one == GeometricLabeling((0, 3), signs=(1, -1))
-    assert len({one, GeometricLabeling(np.array([0, 3]), signs=np.array([1, -1]))}) == 1
+    one = GeometricLabelling([0, 3], signs=[1, -1])
+    assert one == GeometricLabelling((0, 3), signs=(1, -1))
+    assert len({one, GeometricLabelling(np.array([0, 3]), signs=np.array([1, -1]))}) == 1
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(one))(X), one(X))
     with pytest.raises(AttributeError):
         one.low = 0.5
@@ -213,7 +213,7 @@ def test_mechanisms_are_values(X):
     high=st.floats(1e-3, 1),
 )
 def test_product_lies_between_its_extremes(x, low, high):
-    e = ProductLabeling([0, 1, 2], high=high, low=low)(x)
+    e = ProductLabelling([0, 1, 2], high=high, low=low)(x)
     ends = sorted([low**3, high**3])
     assert (e >= ends[0] * (1 - 1e-12)).all()
     assert (e <= ends[1] * (1 + 1e-12)).all()
@@ -222,23 +222,26 @@ def test_product_lies_between_its_extremes(x, low, high):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ConstantLabeling(0), "label_frequency must be a probability in (0, 1]; got 0."),
-        (lambda: ConstantLabeling(1.2), "got 1.2"),
-        (lambda: ConstantLabeling(float("nan")), "got nan"),
-        (lambda: ConstantLabeling("often"), "got 'often'"),
-        (lambda: ConstantLabeling(None), "got None"),
-        (lambda: OneAttributeLabeling(0, mean=0.3, difference=0.7), "may run from -0.6 to 0.6"),
-        (lambda: OneAttributeLabeling(0, mean=0.8, difference=-0.5), "0.55"),
-        (lambda: OneAttributeLabeling(0, difference=float("nan")), "nan"),
-        (lambda: OneAttributeLabeling(0, mean=0.0), "mean must be a probability"),
-        (lambda: ProductLabeling([0], high=1.5), "high must be a probability"),
-        (lambda: ProductLabeling([0], low=0), "low must be a probability"),
-        (lambda: LogisticLabeling([0], coef=[1, float("inf")]), "coef must be finite"),
-        (lambda: LogisticLabeling([0], coef=[[1.0]]), "one number or one a column"),
-        (lambda: LogisticLabeling([0], intercept=[1.0]), "intercept must be finite and one number"),
-        (lambda: GeometricLabeling([0], low=0.0), "low must be a probability"),
-        (lambda: GeometricLabeling([0], low=0.9, high=0.2), "low=0.9 exceeds high=0.2"),
-        (lambda: GeometricLabeling([0], signs=[0]), "signs must each be -1 or 1; got (0,)"),
+        (lambda: ConstantLabelling(0), "label_frequency must be a probability in (0, 1]; got 0."),
+        (lambda: ConstantLabelling(1.2), "got 1.2"),
+        (lambda: ConstantLabelling(float("nan")), "got nan"),
+        (lambda: ConstantLabelling("often"), "got 'often'"),
+        (lambda: ConstantLabelling(None), "got None"),
+        (lambda: OneAttributeLabelling(0, mean=0.3, difference=0.7), "may run from -0.6 to 0.6"),
+        (lambda: OneAttributeLabelling(0, mean=0.8, difference=-0.5), "0.55"),
+        (lambda: OneAttributeLabelling(0, difference=float("nan")), "nan"),
+        (lambda: OneAttributeLabelling(0, mean=0.0), "mean must be a probability"),
+        (lambda: ProductLabelling([0], high=1.5), "high must be a probability"),
+        (lambda: ProductLabelling([0], low=0), "low must be a probability"),
+        (lambda: LogisticLabelling([0], coef=[1, float("inf")]), "coef must be finite"),
+        (lambda: LogisticLabelling([0], coef=[[1.0]]), "one number or one a column"),
+        (
+            lambda: LogisticLabelling([0], intercept=[1.0]),
+            "intercept must be finite and one number",
+        ),
+        (lambda: GeometricLabelling([0], low=0.0), "low must be a probability"),
+        (lambda: GeometricLabelling([0], low=0.9, high=0.2), "low=0.9 exceeds high=0.2"),
+        (lambda: GeometricLabelling([0], signs=[0]), "signs must each be -1 or 1; got (0,)"),
     ],
 )
 def test_bad_parameters_are_refused(make, message):
@@ -249,18 +252,18 @@ def test_bad_parameters_are_refused(make, message):
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [
-        (ProductLabeling(["insurred"]), "no column 'insurred'. Nearest names: insured"),
-        (ProductLabeling([4]), "column index 4 is out of range"),
-        (ProductLabeling([0, 0]), "names a column twice"),
-        (ProductLabeling([]), "features names no column"),
-        (ProductLabeling(["age"]), "needs columns with values in [0, 1]"),
-        (OneAttributeLabeling("age"), "OneAttributeLabeling needs columns with values in [0, 1]"),
-        (OneAttributeLabeling(["rural", "age"]), "exactly one column"),
-        (LogisticLabeling([0, 1], coef=[1, 2, 3]), "coef has 3 values for 2 columns"),
-        (GeometricLabeling(["age"], signs=[1, -1]), "signs has 2 values for 1 columns"),
-        (GeometricLabeling(["age", "constant"]), "number 1 of the chosen columns"),
-        (LogisticLabeling(["hole"]), "NaN"),
-        (LogisticLabeling(["town"]), "could not convert string to float: 'Leuven'"),
+        (ProductLabelling(["insurred"]), "no column 'insurred'. Nearest names: insured"),
+        (ProductLabelling([4]), "column index 4 is out of range"),
+        (ProductLabelling([0, 0]), "names a column twice"),
+        (ProductLabelling([]), "features names no column"),
+        (ProductLabelling(["age"]), "needs columns with values in [0, 1]"),
+        (OneAttributeLabelling("age"), "OneAttributeLabelling needs columns with values in [0, 1]"),
+        (OneAttributeLabelling(["rural", "age"]), "exactly one column"),
+        (LogisticLabelling([0, 1], coef=[1, 2, 3]), "coef has 3 values for 2 columns"),
+        (GeometricLabelling(["age"], signs=[1, -1]), "signs has 2 values for 1 columns"),
+        (GeometricLabelling(["age", "constant"]), "number 1 of the chosen columns"),
+        (LogisticLabelling(["hole"]), "NaN"),
+        (LogisticLabelling(["town"]), "could not convert string to float: 'Leuven'"),
     ],
 )
 def test_bad_columns_are_refused(X, mechanism, message):
@@ -275,7 +278,7 @@ def test_bad_columns_are_refused(X, mechanism, message):
 
 def test_one_dimensional_X_is_refused():
     with pytest.raises(ValueError, match="two dimensions"):
-        ProductLabeling([0])(np.ones(3))
+        ProductLabelling([0])(np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -293,7 +296,7 @@ def test_one_dimensional_X_is_refused():
 )
 def test_bad_classes_are_refused(y, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        label(np.zeros((3, 1)), y, ConstantLabeling(0.5))
+        label(np.zeros((3, 1)), y, ConstantLabelling(0.5))
 
 
 def test_bad_mechanisms_are_refused():

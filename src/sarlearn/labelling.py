@@ -1,0 +1,374 @@
+"""Labelling mechanisms: turn fully labelled data ``(X, y)`` into ``(s, propensity)``.
+
+A mechanism is a callable: ``mechanism(X)`` gives the propensity ``e(x) = P(s=1 | y=1, x)`` of every
+row. :func:`label` draws the observed labels from it. Columns are given by name (tables), index,
+mask, or a callable on the column names; dense, sparse and table input give the same numbers.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn.utils import (
+    check_array,
+    check_consistent_length,
+    check_random_state,
+)
+
+from sarlearn._compat import get_feature_names, num_samples, safe_indexing
+from sarlearn._validation import check_propensity, encode_classes, resolve_features
+
+__all__ = [
+    "ConstantLabelling",
+    "GeometricLabelling",
+    "LogisticLabelling",
+    "OneAttributeLabelling",
+    "ProductLabelling",
+    "label",
+]
+
+# Differences built in steps (0.2, 0.4, 0.6000000000000001) miss the ends of [0, 1] by a rounding.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class ConstantLabelling:
+    """``e(x) = c``: every positive has the same chance (SCAR).
+
+    Parameters
+    ----------
+    label_frequency : float in (0, 1]
+        The chance ``c``.
+
+    Examples
+    --------
+    >>> from sarlearn.labelling import ConstantLabelling
+    >>> ConstantLabelling(0.3)([[1.0], [2.0]])
+    array([0.3, 0.3])
+    """
+
+    label_frequency: float
+
+    def __post_init__(self):
+        _check_probability(self.label_frequency, "label_frequency")
+
+    def __call__(self, X) -> np.ndarray:
+        return np.full(num_samples(X), float(self.label_frequency))
+
+
+@dataclass(frozen=True)
+class OneAttributeLabelling:
+    """``e(x) = x_j (m + d/2) + (1 - x_j) (m - d/2)``: one attribute decides.
+
+    The first type of propensity in Bekker and Davis (2018), with mean ``m`` and difference ``d``.
+    A negative difference is the other direction: rows with the attribute are labelled less often.
+
+    Parameters
+    ----------
+    feature : str or int
+        The column; its values must lie in [0, 1] (in the paper they are 0 and 1).
+    mean : float, default=0.5
+        The mean ``m`` of the two propensities.
+    difference : float, default=0.4
+        The propensity at 1 minus the propensity at 0. Both must lie in [0, 1]; at 0 such
+        positives are never labelled, which the paper's widest differences ask for.
+
+    Examples
+    --------
+    >>> from sarlearn.labelling import OneAttributeLabelling
+    >>> X = [[0, 7], [1, 7]]
+    >>> OneAttributeLabelling(0, mean=0.5, difference=0.4)(X)
+    array([0.3, 0.7])
+    >>> OneAttributeLabelling(0, mean=0.5, difference=-0.4)(X)
+    array([0.7, 0.3])
+    """
+
+    feature: Any
+    mean: float = 0.5
+    difference: float = 0.4
+
+    def __post_init__(self):
+        object.__setattr__(self, "feature", _frozen(self.feature))
+        _check_probability(self.mean, "mean")
+        ends = (self.mean - self.difference / 2, self.mean + self.difference / 2)
+        if not all(-_ROUNDING <= end <= 1 + _ROUNDING for end in ends):
+            widest = 2 * min(self.mean, 1 - self.mean)
+            raise ValueError(
+                f"mean={self.mean!r} and difference={self.difference!r} give the propensities "
+                f"{ends[0]:.6g} and {ends[1]:.6g}, which must lie in [0, 1]: with this mean, "
+                f"difference may run from {-widest:.6g} to {widest:.6g}."
+            )
+
+    def __call__(self, X) -> np.ndarray:
+        values = _columns(X, self.feature, "feature")
+        if values.shape[1] != 1:
+            raise ValueError(
+                f"feature must mean exactly one column; {self.feature!r} means {values.shape[1]}."
+            )
+        x = _check_unit_interval(values, "OneAttributeLabelling")[:, 0]
+        half = self.difference / 2
+        return np.clip(x * (self.mean + half) + (1 - x) * (self.mean - half), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class ProductLabelling:
+    """``e(x) = prod_j high^{x_j} low^{1 - x_j}``: attributes contribute independently.
+
+    With three attributes and the default values this is the second type of propensity in Bekker
+    and Davis (2018), ``0.9^{sum x_e} 0.5^{3 - sum x_e}``.
+
+    Parameters
+    ----------
+    features : names, indices, mask or callable
+        The columns; their values must lie in [0, 1].
+    high : float in (0, 1], default=0.9
+        Factor of an attribute that is 1.
+    low : float in (0, 1], default=0.5
+        Factor of an attribute that is 0. It may exceed ``high``: the other direction.
+
+    Examples
+    --------
+    >>> from sarlearn.labelling import ProductLabelling
+    >>> ProductLabelling([0, 1])([[0, 0], [0, 1], [1, 1]])
+    array([0.25, 0.45, 0.81])
+    """
+
+    features: Any
+    high: float = 0.9
+    low: float = 0.5
+
+    def __post_init__(self):
+        object.__setattr__(self, "features", _frozen(self.features))
+        _check_probability(self.high, "high")
+        _check_probability(self.low, "low")
+
+    def __call__(self, X) -> np.ndarray:
+        x = _check_unit_interval(_columns(X, self.features), "ProductLabelling")
+        present = x.sum(axis=1)
+        return self.high**present * self.low ** (x.shape[1] - present)
+
+
+@dataclass(frozen=True)
+class LogisticLabelling:
+    """``e(x) = 1 / (1 + exp(-(b + x_e . w)))``: logistic in the chosen attributes.
+
+    The one mechanism that SAR-EM's own propensity model can match exactly, whatever the values of
+    the attributes.
+
+    Parameters
+    ----------
+    features : names, indices, mask or callable
+        The columns ``x_e``, of any numeric values.
+    coef : float or sequence of float, default=1.0
+        The weights ``w``, one for each column in the order of ``features`` (a mask or callable: the
+        order of the columns); one number is used for all.
+    intercept : float, default=0.0
+        ``b``.
+
+    Examples
+    --------
+    >>> from sarlearn.labelling import LogisticLabelling
+    >>> LogisticLabelling([0], coef=2.0, intercept=-1.0)([[0.5], [1.0]]).round(3)
+    array([0.5  , 0.731])
+    """
+
+    features: Any
+    coef: float | Sequence[float] = 1.0
+    intercept: float = 0.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "features", _frozen(self.features))
+        object.__setattr__(self, "coef", _frozen(self.coef))
+        for name in ("coef", "intercept"):
+            value = np.asarray(getattr(self, name), dtype=np.float64)
+            if value.ndim > (name == "coef") or not np.isfinite(value).all():
+                raise ValueError(
+                    f"{name} must be finite"
+                    + (", one number or one a column" if name == "coef" else " and one number")
+                    + f"; got {getattr(self, name)!r}."
+                )
+
+    def __call__(self, X) -> np.ndarray:
+        x = _columns(X, self.features)
+        coef = _one_each(self.coef, x.shape[1], "coef")
+        return expit(self.intercept + x @ coef)
+
+
+@dataclass(frozen=True)
+class GeometricLabelling:
+    """``e(x) = prod_j (low + z_j (high - low))^{1/k}``: a geometric mean over ``k`` attributes.
+
+    ``z_j`` is column ``j`` scaled to [0, 1] by its smallest and largest value in the ``X`` given; a
+    sign of -1 turns it round, ``1 - z_j``. From Bekker, Robberechts and Davis (2019), "Beyond the
+    Selected Completely At Random Assumption for Learning from Positive and Unlabeled Data", ECML
+    PKDD.
+
+    Parameters
+    ----------
+    features : names, indices, mask or callable
+        The columns, of any numeric values, none constant.
+    signs : sequence of {-1, 1} or None, default=None
+        One for each column: whether the propensity grows or falls with it. None: all grow.
+    low, high : float in (0, 1], default=0.2 and 0.8
+        The ends of the propensity, ``low <= high``.
+
+    Notes
+    -----
+    Label before splitting into folds: the scaling is by the rows given, so the propensities of a
+    subset differ from those of the whole.
+
+    Examples
+    --------
+    >>> from sarlearn.labelling import GeometricLabelling
+    >>> X = [[10.0, 0.0], [20.0, 1.0], [30.0, 0.0]]
+    >>> GeometricLabelling([0])(X)
+    array([0.2, 0.5, 0.8])
+    >>> GeometricLabelling([0, 1], signs=[1, -1])(X).round(4)
+    array([0.4   , 0.3162, 0.8   ])
+    """
+
+    features: Any
+    signs: Sequence[int] | None = None
+    low: float = 0.2
+    high: float = 0.8
+
+    def __post_init__(self):
+        object.__setattr__(self, "features", _frozen(self.features))
+        object.__setattr__(self, "signs", _frozen(self.signs))
+        _check_probability(self.low, "low")
+        _check_probability(self.high, "high")
+        if self.low > self.high:
+            raise ValueError(
+                f"low={self.low!r} exceeds high={self.high!r}; use signs of -1 for a propensity "
+                "that falls with an attribute."
+            )
+        if self.signs is not None and not np.isin(self.signs, (-1, 1)).all():
+            raise ValueError(f"signs must each be -1 or 1; got {self.signs!r}.")
+
+    def __call__(self, X) -> np.ndarray:
+        x = _columns(X, self.features)
+        signs = _one_each(1 if self.signs is None else self.signs, x.shape[1], "signs")
+        lowest = x.min(axis=0)
+        spread = x.max(axis=0) - lowest
+        if not spread.all():
+            j = int(np.argmin(spread))
+            raise ValueError(
+                f"GeometricLabelling scales each column by its range, but number {j} of the chosen "
+                f"columns ({self.features!r}) is constant: it holds only {lowest[j]!r}."
+            )
+        z = (x - lowest) / spread
+        factors = self.low + np.where(signs > 0, z, 1 - z) * (self.high - self.low)
+        # The root of each factor first: the product of hundreds of factors would underflow.
+        return np.clip((factors ** (1 / x.shape[1])).prod(axis=1), self.low, self.high)
+
+
+def label(
+    X, y, mechanism: Callable[[Any], np.ndarray], random_state=None
+) -> tuple[np.ndarray, np.ndarray]:
+    """``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known classes.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or table of shape (n_samples, n_features)
+        The attributes.
+    y : array-like of shape (n_samples,)
+        The true classes, two values; the greater is the positive one.
+    mechanism : callable
+        One of this module, or any function from ``X`` to one probability a row.
+    random_state : int, RandomState or None, default=None
+        The same integer gives the same labels on every platform. One number is drawn for each row,
+        positive or not, in row order; so with the same seed a row labelled under one mechanism is
+        labelled under any other that gives it at least the same propensity.
+
+    Returns
+    -------
+    s : ndarray of shape (n_samples,), int
+        1 where labelled, otherwise 0; never 1 for a negative row.
+    propensity : ndarray of shape (n_samples,)
+        ``e(x)`` of every row, the negative ones too.
+
+    Examples
+    --------
+    >>> from sarlearn.labelling import ProductLabelling, label
+    >>> X = [[1, 1], [0, 1], [1, 0], [0, 0], [1, 1]]
+    >>> s, propensity = label(X, [1, 1, 1, 1, 0], ProductLabelling([0, 1]), random_state=0)
+    >>> s
+    array([1, 0, 0, 0, 0])
+    >>> propensity
+    array([0.81, 0.45, 0.45, 0.25, 0.81])
+    """
+    if not callable(mechanism):
+        raise TypeError(
+            "mechanism must be callable on X, for instance ConstantLabelling(0.3); got "
+            f"{mechanism!r} ({type(mechanism).__name__})."
+        )
+    positive = encode_classes(y)
+    check_consistent_length(X, positive)
+    if not positive.any():
+        raise ValueError("y holds no positive row: there is nothing to label.")
+    propensity = check_propensity(mechanism(X), np.zeros(len(positive), dtype=bool))
+    # RandomState and not Generator: NumPy freezes its stream, so labels stay the same for ever.
+    drawn = check_random_state(random_state).random_sample(len(positive)) < propensity
+    return (positive & drawn).astype(int), propensity
+
+
+def _columns(X, features, what: str = "features") -> np.ndarray:
+    """The chosen columns as a dense, finite float64 array; the others are not looked at."""
+    if isinstance(X, list | tuple):
+        X = np.asarray(X)
+    shape = getattr(X, "shape", ())
+    if len(shape) != 2:
+        raise ValueError(
+            f"X must have two dimensions; got a {type(X).__name__} of shape {tuple(shape)}."
+        )
+    columns = resolve_features(features, get_feature_names(X), X.shape[1], what=what)
+    if not len(columns):
+        raise ValueError(
+            f"{what} names no column: {features!r}. For a propensity without attributes use "
+            "ConstantLabelling."
+        )
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)[:, columns].toarray()
+    else:
+        X = safe_indexing(X, columns, axis=1)
+    # One memory layout: the rounding of a sum depends on it, and the same rows must give the same
+    # propensities to the last digit whatever they came in.
+    return check_array(X, dtype=np.float64, order="C", input_name="X")
+
+
+def _check_unit_interval(values: np.ndarray, who: str) -> np.ndarray:
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        row, column = np.unravel_index(int(np.argmax(outside)), values.shape)
+        raise ValueError(
+            f"{who} needs columns with values in [0, 1]; number {column} of the chosen columns has "
+            f"{values[row, column].item()!r} in row {row}. Scale it, or use GeometricLabelling, "
+            "which scales by itself, or LogisticLabelling."
+        )
+    return values
+
+
+def _check_probability(value, name: str) -> None:
+    try:
+        inside = 0 < float(value) <= 1
+    except (TypeError, ValueError):
+        inside = False
+    if not inside:
+        raise ValueError(f"{name} must be a probability in (0, 1]; got {value!r}.")
+
+
+def _one_each(value, n_columns: int, name: str) -> np.ndarray:
+    values = np.asarray(value, dtype=np.float64)
+    if values.ndim and len(values) != n_columns:
+        raise ValueError(f"{name} has {len(values)} values for {n_columns} columns.")
+    return np.broadcast_to(values, n_columns)
+
+
+def _frozen(value):
+    """Lists and arrays as tuples, so that a mechanism is hashable and cannot change."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return tuple(value) if isinstance(value, list) else value

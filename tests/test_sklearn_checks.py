@@ -1,0 +1,86 @@
+"""scikit-learn's own checks, of every public estimator as it comes, and of some settings."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+import sarlearn
+from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
+
+# As for scikit-learn's own boosting.
+KNOWN_TO_FAIL = {
+    "BoostedSARClassifier": {
+        f"check_sample_weight_equivalence_on_{kind}_data": "leaves and bins count rows"
+        for kind in ("dense", "sparse")
+    }
+}
+
+
+def public_estimators() -> list[type[BaseEstimator]]:
+    """Classes in the ``__all__`` of a public namespace that can be made without arguments."""
+    found = {}
+    namespaces = [sarlearn] + [
+        importlib.import_module(f"sarlearn.{module.name}")
+        for module in pkgutil.iter_modules(sarlearn.__path__)
+        if not module.name.startswith("_")
+    ]
+    for namespace in namespaces:
+        for name in getattr(namespace, "__all__", ()):
+            thing = getattr(namespace, name)
+            if inspect.isclass(thing) and issubclass(thing, BaseEstimator):
+                found[thing.__name__] = thing
+    return [found[name] for name in sorted(found) if _needs_nothing(found[name])]
+
+
+def reads_arrays(estimator: type[BaseEstimator]) -> bool:
+    """What its tags say: others, such as an encoder of data frames, get no array to check."""
+    return get_tags(estimator()).input_tags.two_d_array
+
+
+def _needs_nothing(estimator: type) -> bool:
+    parameters = inspect.signature(estimator).parameters.values()
+    return all(parameter.default is not parameter.empty for parameter in parameters)
+
+
+def test_estimators_are_found_by_inspection():
+    found = {estimator.__name__ for estimator in public_estimators()}
+    assert {"SAREMClassifier", "SCARClassifier", "BestBinEstimator", "PUSBClassifier"} <= found
+    assert len(found) >= 21
+
+
+# The data of the checks are small, fully labelled, mostly noise, and come without a propensity.
+# The package may warn of that as it likes: what it warns of is tested elsewhere.
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+@parametrize_with_checks(
+    [estimator() for estimator in public_estimators() if reads_arrays(estimator)],
+    expected_failed_checks=lambda estimator: KNOWN_TO_FAIL.get(type(estimator).__name__, {}),
+)
+def test_with_defaults(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize(
+    "estimator", [estimator for estimator in public_estimators() if not reads_arrays(estimator)]
+)
+def test_the_interface_of_what_reads_no_arrays(estimator):
+    done = check_estimator(estimator())
+    assert any(one["status"] == "passed" for one in done)
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+@parametrize_with_checks(
+    [
+        SAREMClassifier(stop="fixed_point"),
+        KnownPropensityClassifier(method="weighting"),
+        CrossFitSARClassifier(classifier=GaussianNB(), cv=2),
+    ]
+)
+def test_with_other_settings(estimator, check):
+    check(estimator)
