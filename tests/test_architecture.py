@@ -22,7 +22,7 @@ FLOORS = [
     ["classifiers"],
     ["metrics", "tables", "labelling", "model_selection"],
     ["priors", "_view", "datasets"],
-    ["baselines", "inspection"],
+    ["audit", "baselines", "inspection"],
     ["reporting", "saving", "onnx"],
     ["demo"],
     ["cli"],

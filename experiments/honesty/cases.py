@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sarlearn.labeling import GeometricLabeling, LogisticLabeling, label
+from sarlearn.labelling import GeometricLabelling, LogisticLabelling, label
 
 from ..harness.cells import seed_from
 from .tables import Table
@@ -48,7 +48,7 @@ def draw(table: Table, case: str, seed: int) -> Case:
     if case == "logistic":
         scale = X[:, columns].std(axis=0)
         coef = rng.normal(0, 1.0, len(columns)) / scale
-        mechanism = LogisticLabeling(columns, coef, -float(X[y][:, columns].mean(axis=0) @ coef))
+        mechanism = LogisticLabelling(columns, coef, -float(X[y][:, columns].mean(axis=0) @ coef))
     else:
         signs = rng.choice([-1, 1], len(columns))
         if case == "swapped":
@@ -58,7 +58,7 @@ def draw(table: Table, case: str, seed: int) -> Case:
             "swapped": (0.1, 0.9),
             "driver left out": (0.1, 0.9),
         }.get(case, (0.2, 0.8))
-        mechanism = GeometricLabeling(columns, signs.tolist(), low, high)
+        mechanism = GeometricLabelling(columns, signs.tolist(), low, high)
     s, propensity = label(X, y, mechanism, random_state=int(rng.integers(2**31)))
     named = columns[1:] if case == "driver left out" else columns
     return Case(_dressed(X, s, named, case, rng), s, sorted(named), y, propensity)
