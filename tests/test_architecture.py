@@ -16,7 +16,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = [
     ["exceptions"],
     ["_compat", "_moved", "__init__"],
-    ["_validation", "_labels"],
+    ["_evidence", "_labels", "_validation"],
     ["_engine"],
     ["backends"],
     ["classifiers"],
