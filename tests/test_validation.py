@@ -14,9 +14,9 @@ NAMES = ["age", "insured", "income"]
 
 @pytest.mark.parametrize(
     ("s", "greater"),
-    [([0, 1] * 40, 1), ([-1, 1] * 40, 1), ([False, True] * 40, True), (["a", "b"] * 40, "b")],
+    [([0, 1] * 40, 1), ([-1, 1] * 40, 1), ([False, True] * 40, True), ([0, 7] * 40, 7)],
 )
-def test_the_greater_value_means_labelled(s, greater):
+def test_the_greater_number_means_labelled(s, greater):
     labelled, classes = encode_labels(s)
     assert classes[1] == greater
     np.testing.assert_array_equal(labelled, np.asarray(s) == greater)
@@ -31,7 +31,10 @@ def test_the_greater_value_means_labelled(s, greater):
         (np.arange(50) % 3, r"3 values \(0, 1, 2\)"),
         (np.arange(50) % 7, r"7 values \(0, 1, 2, 3, 4, \.\.\.\)"),
         (np.linspace(0, 1, 50), "Unknown label type: continuous"),
-        ([0.0, 1.0, np.nan] * 20, "NaN"),
+        ([0.0, np.nan] * 20, "No row is labelled: 20 of 40 labels are missing.* others are 0.0"),
+        ([np.nan] * 20, "No row is labelled: 20 of 20 labels are missing"),
+        (["no", None] * 20, "No row is labelled"),
+        ([np.inf, 1.0] * 20, "infinity"),
     ],
 )
 def test_labels_that_say_nothing_are_refused(s, message):

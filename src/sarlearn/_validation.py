@@ -9,7 +9,15 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from sarlearn._compat import check_sample_weight
-from sarlearn.exceptions import FEW_LABELS, FewerFoldsWarning, FewLabelsWarning, warn
+from sarlearn._labels import Choice, choose, gap_mask, meaning
+from sarlearn.exceptions import (
+    FEW_LABELS,
+    FewerFoldsWarning,
+    FewLabelsWarning,
+    GuessedLabelWarning,
+    MostlyLabelledWarning,
+    warn,
+)
 
 
 def is_dask(X) -> bool:
@@ -29,12 +37,41 @@ def refuse_dask(X, who: str) -> None:
         )
 
 
-def encode_labels(s, *, warn_few: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def fill_labels(s, *, pos_label=None):
+    """Labels with every gap (None, NaN, NA, an empty text) replaced by the unlabelled value.
+
+    Labels without gaps, and those that cannot be understood, come back as they are.
+    """
+    if s is None or is_dask(s):
+        return s
+    values = np.asarray(s)
+    gaps = gap_mask(values) if values.ndim == 1 else None
+    if gaps is None:
+        return s
+    known = list(dict.fromkeys(values[~gaps].tolist()))
+    choice = choose(known, gaps=True, pos_label=pos_label) if known else None
+    if choice is None:
+        if not known or len(known) == 1:
+            raise ValueError(
+                f"No row is labelled: {int(gaps.sum())} of {len(values)} labels are missing (NaN)"
+                + (f" and the others are {known[0]!r}." if known else ".")
+                + " Learning needs labelled rows (1) and unlabelled rows (0 or missing)."
+            )
+        return s
+    filled = np.where(gaps, choice.unlabelled, values)
+    return filled.astype(choice.classes.dtype) if filled.dtype.kind == "O" else filled
+
+
+def encode_labels(
+    s, *, warn_few: bool = True, pos_label=None, has_pos_label: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Turn observed labels into ``(labelled, classes)``: a boolean array and the two values.
 
-    The greater of the two values means labelled: 1 of 0/1, 1 of -1/1, True of False/True.
+    ``classes[1]`` means labelled. It is ``pos_label`` where given; 1 of 0/1 and -1/1, True of
+    False/True, "labelled" of labelled/unlabelled and its like; of any other two values the greater
+    one, with a warning. A missing label means unlabelled.
     """
-    s = column_or_1d(s, warn=True)
+    s = column_or_1d(fill_labels(s, pos_label=pos_label), warn=True)
     assert_all_finite(s, input_name="s")
     kind = type_of_target(s, input_name="s", raise_unknown=True)
     classes = np.unique(s)
@@ -50,16 +87,38 @@ def encode_labels(s, *, warn_few: bool = True) -> tuple[np.ndarray, np.ndarray]:
             f"{len(classes)} values ({shown}); it must hold 0 (unlabelled) and 1 (labelled)."
         )
     if len(classes) < 2:
-        unlabelled_only = classes[0] in (0, -1, False)
+        unlabelled_only = meaning(classes[0]) is False
         raise ValueError(
             f"s holds only one class, {classes[0]!r}: "
             + ("no row is labelled" if unlabelled_only else "every row is labelled")
             + ". Learning needs labelled rows (1) and unlabelled rows (0)."
         )
+    choice = choose(classes.tolist(), gaps=False, pos_label=pos_label)
+    assert choice is not None  # two values always give one
+    if choice.labelled == classes.tolist()[0]:
+        classes = classes[::-1].copy()
     labelled = s == classes[1]
+    warn_of_labels(
+        choice,
+        int(labelled.sum()),
+        len(s),
+        told=pos_label is not None,
+        has_pos_label=has_pos_label,
+    )
     if warn_few:
         warn_few_labels(int(labelled.sum()))
     return labelled, classes
+
+
+def warn_of_labels(
+    choice: Choice, n_labelled: int, n_rows: int, *, told: bool, has_pos_label: bool
+) -> None:
+    """Warn where the meaning of the labels was guessed, or most rows are labelled."""
+    about = choice.labelled, choice.unlabelled, n_labelled, n_rows, has_pos_label
+    if not choice.sure:
+        warn(GuessedLabelWarning(*about))
+    if 2 * n_labelled > n_rows and not told:
+        warn(MostlyLabelledWarning(*about))
 
 
 def warn_few_labels(n_labelled: int) -> None:
@@ -83,20 +142,25 @@ def fewer_folds(cv: int, labelled: np.ndarray) -> int:
 
 def encode_new_labels(s, classes: np.ndarray, n_rows: int) -> np.ndarray:
     """Labels at predict time, against the classes seen in fit."""
-    s = column_or_1d(s, warn=True)
+    s = np.asarray(s)
+    gaps = gap_mask(s) if s.ndim == 1 else None
+    s = column_or_1d(s if gaps is None else np.where(gaps, classes[0], s), warn=True)
     if len(s) != n_rows:
         raise ValueError(f"s has {len(s)} rows, X has {n_rows}.")
-    unknown = np.setdiff1d(s, classes)
-    if unknown.size:
+    known = set(classes.tolist())
+    unknown = [value for value in dict.fromkeys(s.tolist()) if value not in known]
+    if unknown:
         raise ValueError(
-            f"s holds {unknown[:5].tolist()}, which fit did not see; accepted are "
-            f"{classes.tolist()}."
+            f"s holds {unknown[:5]}, which fit did not see; accepted are {classes.tolist()}."
         )
     return s == classes[1]
 
 
 def encode_classes(y, *, name: str = "y") -> np.ndarray:
-    """True where a known class is the positive one: the greater of two values, or 1 alone."""
+    """True where a known class is the positive one, of two values or 1 alone.
+
+    Of two values it is the one :func:`encode_labels` would take.
+    """
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name=name)
     kind = type_of_target(y, input_name=name, raise_unknown=True)
@@ -112,7 +176,11 @@ def encode_classes(y, *, name: str = "y") -> np.ndarray:
             f"{name} holds only {classes.tolist()[0]!r}, which could be either class; with one "
             "class alone, 1 (or True) means positive, 0 (or -1, False) negative."
         )
-    return y == (classes[1] if len(classes) == 2 else 1)
+    if len(classes) == 1:
+        return y == 1
+    choice = choose(classes.tolist(), gaps=False)
+    assert choice is not None
+    return y == choice.labelled
 
 
 def check_weights(sample_weight, X) -> np.ndarray | None:

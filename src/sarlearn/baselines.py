@@ -20,7 +20,7 @@ from sarlearn._compat import HasMethods, Interval, fit_context, one_blas_thread
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.logistic import fit_logistic
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers.base import PUClassifier, SARClassifier
+from sarlearn.classifiers.base import POS_LABEL, PUClassifier, SARClassifier
 from sarlearn.exceptions import warn
 
 __all__ = [
@@ -47,8 +47,8 @@ class _Baseline(PUClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
-            meaning labelled).
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``).
 
         Returns
         -------
@@ -93,6 +93,7 @@ class TwoModelsClassifier(_Baseline, SARClassifier):
         Inverse strength of the L2 penalty of both models.
     n_iter : int >= 1, default=100
         Rounds, the published number.
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
@@ -120,13 +121,14 @@ class TwoModelsClassifier(_Baseline, SARClassifier):
     0.92
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict = POS_LABEL | {
         "propensity_features": "no_validation",
         "C": _C,
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, propensity_features="all", *, C=1.0, n_iter=100):
+    def __init__(self, propensity_features="all", *, C=1.0, n_iter=100, pos_label=None):
+        self.pos_label = pos_label
         self.propensity_features = propensity_features
         self.C = C
         self.n_iter = n_iter
@@ -186,6 +188,7 @@ class PUSBClassifier(_Baseline):
         ``P(y=1)``. The method needs it; None asks
         :class:`~sarlearn.priors.BestBinEstimator`, which assumes SCAR.
     C : float > 0, default=1.0
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
@@ -217,12 +220,13 @@ class PUSBClassifier(_Baseline):
     0.97
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict = POS_LABEL | {
         "class_prior": [Interval(Real, 0, 1, closed="neither"), HasMethods(["fit"]), None],
         "C": _C,
     }
 
-    def __init__(self, class_prior=None, *, C=1.0):
+    def __init__(self, class_prior=None, *, C=1.0, pos_label=None):
+        self.pos_label = pos_label
         self.class_prior = class_prior
         self.C = C
 
@@ -234,8 +238,8 @@ class PUSBClassifier(_Baseline):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
-            meaning labelled).
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``).
 
         Returns
         -------
@@ -286,6 +290,7 @@ class SquareRootPropensityClassifier(_Baseline, SARClassifier):
     Parameters
     ----------
     C : float > 0, default=1.0
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
@@ -314,9 +319,10 @@ class SquareRootPropensityClassifier(_Baseline, SARClassifier):
     True
     """
 
-    _parameter_constraints: dict = {"C": _C}
+    _parameter_constraints: dict = POS_LABEL | {"C": _C}
 
-    def __init__(self, *, C=1.0):
+    def __init__(self, *, C=1.0, pos_label=None):
+        self.pos_label = pos_label
         self.C = C
 
     def _learn(self, X, labelled) -> None:
@@ -348,6 +354,7 @@ class ThresholdClassifier(_Baseline):
     n_neighbors : int >= 1, default=3
     n_thresholds : int >= 2, default=100
         Values tried, evenly spaced over the range that can hold the maximum.
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
@@ -377,13 +384,14 @@ class ThresholdClassifier(_Baseline):
     0.96
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict = POS_LABEL | {
         "C": _C,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_thresholds": [Interval(Integral, 2, None, closed="left")],
     }
 
-    def __init__(self, *, C=1.0, n_neighbors=3, n_thresholds=100):
+    def __init__(self, *, C=1.0, n_neighbors=3, n_thresholds=100, pos_label=None):
+        self.pos_label = pos_label
         self.C = C
         self.n_neighbors = n_neighbors
         self.n_thresholds = n_thresholds

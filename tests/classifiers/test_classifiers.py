@@ -83,7 +83,8 @@ def test_posterior():
 
 
 @pytest.mark.parametrize(
-    ("values", "dtype"), [((0, 1), int), ((-1, 1), int), ((False, True), bool), (("a", "b"), str)]
+    ("values", "dtype"),
+    [((0, 1), int), ((-1, 1), int), ((False, True), bool), (("no", "yes"), str)],
 )
 def test_labels_in_any_two_values(values, dtype):
     data = make_pu(300)

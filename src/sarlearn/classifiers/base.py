@@ -14,6 +14,7 @@ from sarlearn._validation import (
     check_weights,
     encode_labels,
     encode_new_labels,
+    fill_labels,
     is_dask,
     refuse_dask,
 )
@@ -29,10 +30,16 @@ EM_CONSTRAINTS: dict = {
     "tol": [Interval(Real, 0, None, closed="neither"), None],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
 }
+POS_LABEL: dict = {"pos_label": [Real, str, "boolean", None]}
 
 
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """What the learners share: input checks, predictions from ``f``, scikit-learn's tags."""
+    """What the learners share: input checks, predictions from ``f``, scikit-learn's tags.
+
+    Every learner has the parameter ``pos_label``: the label value that means labelled.
+    """
+
+    pos_label = None
 
     _ensure_all_finite: bool | str = True
 
@@ -50,6 +57,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_fit(self, X, s, sample_weight):
         """Checked ``X, labelled, weight`` without rows of weight zero, and which were kept."""
         refuse_dask(X, type(self).__name__)
+        s = fill_labels(s, pos_label=self.pos_label)
         X, s = validate_data(
             self,
             X,
@@ -66,14 +74,16 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             X, s, weight = X[kept], s[kept], weight[kept]
         else:
             kept = None
-        labelled, self.classes_ = encode_labels(s)
+        labelled, self.classes_ = encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
         return X, labelled, weight, kept
 
     def _dask_rows(self, X, s, sample_weight=None, propensity=None):
         """The same of Dask input: rows that know their labels, weights and propensities."""
         from sarlearn.backends.dask.read import read_rows
 
-        rows, self.classes_ = read_rows(X, s, sample_weight, propensity)
+        rows, self.classes_ = read_rows(
+            X, s, sample_weight, propensity, pos_label=self.pos_label, has_pos_label=True
+        )
         self.n_features_in_ = rows.shape[1]
         names = get_feature_names(X._meta)
         if names is not None:
@@ -186,7 +196,7 @@ class SARClassifier(PUClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         s : array-like of shape (n_rows,)
-            Labels, in the values that ``fit`` saw.
+            Labels, in the values that ``fit`` saw; a missing one means unlabelled.
 
         Returns
         -------

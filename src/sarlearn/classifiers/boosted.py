@@ -29,7 +29,7 @@ from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import TreeSettings, lightgbm
 from sarlearn._validation import check_propensity, refuse_dask, resolve_features
 from sarlearn.classifiers._categories import CategoryCodes
-from sarlearn.classifiers.base import SARClassifier, warn_every_column
+from sarlearn.classifiers.base import POS_LABEL, SARClassifier, warn_every_column
 from sarlearn.exceptions import UnidentifiedWarning, warn
 
 BOOSTING_CONSTRAINTS: dict = {
@@ -111,6 +111,7 @@ class BoostedSARClassifier(SARClassifier):
     n_jobs : int or None, default=None
         Folds that are boosted at the same time; the result does not depend on it. None is 1, -1 is
         all cores.
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
@@ -186,7 +187,7 @@ class BoostedSARClassifier(SARClassifier):
     True
     """
 
-    _parameter_constraints: dict = BOOSTING_CONSTRAINTS
+    _parameter_constraints: dict = BOOSTING_CONSTRAINTS | POS_LABEL
     _ensure_all_finite = "allow-nan"
 
     def __init__(
@@ -205,6 +206,7 @@ class BoostedSARClassifier(SARClassifier):
         categorical_features="from_dtype",
         random_state=None,
         n_jobs=None,
+        pos_label=None,
     ):
         self.propensity_features = propensity_features
         self.learning_rate = learning_rate
@@ -219,6 +221,7 @@ class BoostedSARClassifier(SARClassifier):
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.pos_label = pos_label
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -235,8 +238,8 @@ class BoostedSARClassifier(SARClassifier):
         X : array-like, table or sparse matrix of shape (n_rows, n_features)
             NaN is a missing value. Tables may have columns of categories or text.
         y : array-like of shape (n_rows,)
-            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
-            meaning labelled). Named ``y`` as scikit-learn wants; the true class is not needed.
+            The observed labels s: 1 labelled, 0 unlabelled (or other values, see
+            ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
         sample_weight : array-like of shape (n_rows,), default=None
             What each row counts, in every step. Folds are made of rows, whatever their weight.
         propensity : float or array-like of shape (n_rows,), default=None

@@ -29,6 +29,7 @@ from sarlearn._engine.em_any import EstimatorSide
 from sarlearn._engine.known_fit import KnownPropensityFit
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers.base import (
+    POS_LABEL,
     SARClassifier,
     posterior,
     warn_every_column,
@@ -82,11 +83,12 @@ class CrossFitSARClassifier(SARClassifier):
         its E-steps see held-out predictions only. ``C`` and ``Cs`` are then without effect.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds; used where ``cv`` is a number.
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The two label values; the second, greater one means labelled.
+        The two label values; the second one means labelled.
     class_prior_ : float
         ``P(y=1)`` by the label model of step 3.
     mean_probability_ : float
@@ -153,9 +155,13 @@ class CrossFitSARClassifier(SARClassifier):
     0.02
     """
 
-    _parameter_constraints: dict = CROSSFIT_CONSTRAINTS | {
-        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"likelihood"})],
-    }
+    _parameter_constraints: dict = (
+        CROSSFIT_CONSTRAINTS
+        | POS_LABEL
+        | {
+            "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"likelihood"})],
+        }
+    )
 
     def __init__(
         self,
@@ -169,6 +175,7 @@ class CrossFitSARClassifier(SARClassifier):
         max_iter=500,
         classifier=None,
         random_state=None,
+        pos_label=None,
     ):
         self.propensity_features = propensity_features
         self.C = C
@@ -179,6 +186,7 @@ class CrossFitSARClassifier(SARClassifier):
         self.max_iter = max_iter
         self.classifier = classifier
         self.random_state = random_state
+        self.pos_label = pos_label
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -195,8 +203,8 @@ class CrossFitSARClassifier(SARClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
-            meaning labelled). Named ``y`` as scikit-learn wants; the true class is not needed.
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
         sample_weight : array-like of shape (n_rows,), default=None
             What each row counts, in every step. Folds are made of rows, whatever their weight.
 

@@ -24,6 +24,7 @@ from sarlearn._engine.stopping import ModelSlopeRule
 from sarlearn._validation import check_propensity, is_dask, refuse_dask
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
+    POS_LABEL,
     TOLERANCE,
     PUClassifier,
     store_result,
@@ -55,6 +56,7 @@ class KnownPropensityClassifier(PUClassifier):
         ``method="weighting"`` uses ``tol`` (default 1e-8) and ``max_iter``, for Newton's method.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
         Model of ``f`` instead of logistic regression; for ``method="em"``.
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
@@ -78,6 +80,7 @@ class KnownPropensityClassifier(PUClassifier):
     _parameter_constraints: dict = {
         **{name: EM_CONSTRAINTS[name] for name in ("C", "stop", "window", "tol", "max_iter")},
         "classifier": [HasMethods(["fit"]), None],
+        **POS_LABEL,
         "method": [StrOptions({"em", "weighting"})],
     }
 
@@ -91,6 +94,7 @@ class KnownPropensityClassifier(PUClassifier):
         tol=None,
         max_iter=500,
         classifier=None,
+        pos_label=None,
     ):
         self.method = method
         self.C = C
@@ -99,6 +103,7 @@ class KnownPropensityClassifier(PUClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.classifier = classifier
+        self.pos_label = pos_label
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -109,8 +114,8 @@ class KnownPropensityClassifier(PUClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
-            meaning labelled). Named ``y`` as scikit-learn wants; the true class is not needed.
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
         propensity : float or array-like of shape (n_rows,), default=None
             ``P(s=1|y=1,x)`` in (0, 1]; one number is the label frequency (SCAR). None counts as 1,
             every positive labelled, with a warning.

@@ -8,9 +8,15 @@ from scipy import sparse
 from sarlearn._compat import fit_context
 from sarlearn._engine.propensity import group_rows
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers.base import EM_CONSTRAINTS, SARClassifier
+from sarlearn.classifiers.base import EM_CONSTRAINTS, POS_LABEL, SARClassifier
 from sarlearn.classifiers.sarem import SAREMClassifier
-from sarlearn.exceptions import FEW_LABELS, FewLabelsWarning, SparseStrataWarning, warn
+from sarlearn.exceptions import (
+    FEW_LABELS,
+    FewLabelsWarning,
+    MostlyLabelledWarning,
+    SparseStrataWarning,
+    warn,
+)
 
 
 class MultiSCARClassifier(SARClassifier):
@@ -25,6 +31,7 @@ class MultiSCARClassifier(SARClassifier):
     propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         Discrete columns; rows that agree in all of them form a stratum.
     decay, C, stop, window, tol, max_iter : see :class:`SAREMClassifier`
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
@@ -53,7 +60,9 @@ class MultiSCARClassifier(SARClassifier):
     array([0.3, 0.8])
     """
 
-    _parameter_constraints: dict = EM_CONSTRAINTS | {"propensity_features": "no_validation"}
+    _parameter_constraints: dict = (
+        EM_CONSTRAINTS | POS_LABEL | {"propensity_features": "no_validation"}
+    )
 
     def __init__(
         self,
@@ -65,6 +74,7 @@ class MultiSCARClassifier(SARClassifier):
         window=10,
         tol=None,
         max_iter=500,
+        pos_label=None,
     ):
         self.propensity_features = propensity_features
         self.decay = decay
@@ -73,6 +83,7 @@ class MultiSCARClassifier(SARClassifier):
         self.window = window
         self.tol = tol
         self.max_iter = max_iter
+        self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
@@ -82,8 +93,8 @@ class MultiSCARClassifier(SARClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
-            meaning labelled).
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``).
         sample_weight : array-like of shape (n_rows,), default=None
 
         Returns
@@ -136,8 +147,9 @@ class MultiSCARClassifier(SARClassifier):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        with warnings.catch_warnings():  # few labels are reported once, for all strata
+        with warnings.catch_warnings():  # labels are reported on once, for all strata
             warnings.simplefilter("ignore", FewLabelsWarning)
+            warnings.simplefilter("ignore", MostlyLabelledWarning)
             return model.fit(X, labelled, sample_weight=weight)
 
     def _warn_strata(self, n_labelled) -> None:

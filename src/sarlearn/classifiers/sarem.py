@@ -28,6 +28,7 @@ from sarlearn._engine.stopping import ModelSlopeRule
 from sarlearn._validation import is_dask, refuse_dask, resolve_features
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
+    POS_LABEL,
     TOLERANCE,
     SARClassifier,
     store_result,
@@ -86,11 +87,15 @@ class SAREMClassifier(SARClassifier):
         calibrated), since a model that memorises the labels finds no hidden positives.
     propensity_estimator : the same, default=None
         Model of ``e`` instead of logistic regression.
+    pos_label : label value, default=None
+        The value that means labelled. Without it 0/1, -1/1, truth values, one value beside missing
+        ones, and words such as labelled/unlabelled or yes/no are understood; of any other two
+        values the greater one is taken, with a warning.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The two label values; the second, greater one means labelled.
+        The two label values; the second one means labelled.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         Of the classifier, in logits. Absent with ``classifier``.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_propensity_features) and (1,)
@@ -130,12 +135,16 @@ class SAREMClassifier(SARClassifier):
     True
     """
 
-    _parameter_constraints: dict = EM_CONSTRAINTS | {
-        "propensity_features": "no_validation",
-        "classifier": [HasMethods(["fit"]), None],
-        "propensity_C": [Interval(Real, 0, None, closed="neither")],
-        "propensity_estimator": [HasMethods(["fit"]), None],
-    }
+    _parameter_constraints: dict = (
+        EM_CONSTRAINTS
+        | POS_LABEL
+        | {
+            "propensity_features": "no_validation",
+            "classifier": [HasMethods(["fit"]), None],
+            "propensity_C": [Interval(Real, 0, None, closed="neither")],
+            "propensity_estimator": [HasMethods(["fit"]), None],
+        }
+    )
 
     def __init__(
         self,
@@ -150,6 +159,7 @@ class SAREMClassifier(SARClassifier):
         max_iter=500,
         classifier=None,
         propensity_estimator=None,
+        pos_label=None,
     ):
         self.propensity_features = propensity_features
         self.decay = decay
@@ -161,6 +171,7 @@ class SAREMClassifier(SARClassifier):
         self.max_iter = max_iter
         self.classifier = classifier
         self.propensity_estimator = propensity_estimator
+        self.pos_label = pos_label
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -171,8 +182,8 @@ class SAREMClassifier(SARClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
-            meaning labelled). Named ``y`` as scikit-learn wants; the true class is not needed.
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
         sample_weight : array-like of shape (n_rows,), default=None
 
         Returns

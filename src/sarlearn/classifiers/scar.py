@@ -10,7 +10,7 @@ from sarlearn._compat import HasMethods, fit_context
 from sarlearn._validation import is_dask
 from sarlearn.classifiers.base import SARClassifier
 from sarlearn.classifiers.known import KnownPropensityClassifier
-from sarlearn.exceptions import FewLabelsWarning
+from sarlearn.exceptions import FewLabelsWarning, GuessedLabelWarning, MostlyLabelledWarning
 
 
 class SCARClassifier(SARClassifier):
@@ -37,11 +37,12 @@ class SCARClassifier(SARClassifier):
         Model of f instead of logistic regression; for ``method="em"``.
     random_state : int, RandomState instance or None, default=None
         Of the default `prior_estimator`; one that is given has its own.
+    pos_label : see :class:`sarlearn.SAREMClassifier`
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The two label values; the second, greater one means labelled.
+        The two label values; the second one means labelled.
     prior_estimator_ : fitted class-prior estimator
     label_frequency_ : float
         The label frequency c it gave, which is the propensity of every positive.
@@ -83,6 +84,7 @@ class SCARClassifier(SARClassifier):
         max_iter=500,
         classifier=None,
         random_state=None,
+        pos_label=None,
     ):
         self.prior_estimator = prior_estimator
         self.method = method
@@ -93,6 +95,7 @@ class SCARClassifier(SARClassifier):
         self.max_iter = max_iter
         self.classifier = classifier
         self.random_state = random_state
+        self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y):
@@ -102,19 +105,18 @@ class SCARClassifier(SARClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-            The observed labels s: 1 labelled, 0 unlabelled (or any two values, the greater one
-            meaning labelled).
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``).
 
         Returns
         -------
         self
         """
         table = X  # its column names may mean something to the prior estimator
-        if is_dask(X):
-            labelled, said = y, False
-        else:
-            X, labelled, _, _ = self._check_fit(X, y, None)
-            said = True
+        lazy, labels, pos_label = is_dask(X), y, self.pos_label
+        if not lazy:
+            X, labels, _, _ = self._check_fit(X, y, None)
+            pos_label = None
         if self.prior_estimator is None:
             # Here, not above: priors import the classifiers' base.
             from sarlearn.priors import BestBinEstimator
@@ -122,11 +124,13 @@ class SCARClassifier(SARClassifier):
             prior = BestBinEstimator(random_state=self.random_state)
         else:
             prior = clone(self.prior_estimator)
-        with _few_labels_said(said):
-            self.prior_estimator_ = prior.fit(table, labelled)
+        with _said(few=not lazy, meaning=True):
+            self.prior_estimator_ = prior.fit(
+                table, labels if pos_label is None else labels == pos_label
+            )
         self.label_frequency_ = self.prior_estimator_.label_frequency_
         self.class_prior_ = self.prior_estimator_.class_prior_
-        with _few_labels_said(True):
+        with _said(few=True, meaning=not lazy):
             model = KnownPropensityClassifier(
                 self.method,
                 C=self.C,
@@ -135,9 +139,10 @@ class SCARClassifier(SARClassifier):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 classifier=self.classifier,
-            ).fit(X, labelled, propensity=self.label_frequency_)
+                pos_label=pos_label,
+            ).fit(X, labels, propensity=self.label_frequency_)
         learned = ["coef_", "intercept_", "classifier_", "n_iter_", "converged_"]
-        if is_dask(X):
+        if lazy:
             learned += ["classes_", "n_features_in_", "feature_names_in_"]
         for name in learned:
             if hasattr(model, name):
@@ -149,9 +154,14 @@ class SCARClassifier(SARClassifier):
 
 
 @contextlib.contextmanager
-def _few_labels_said(said: bool):
-    """Where few labelled rows have been warned of, once is enough."""
+def _said(*, few: bool, meaning: bool):
+    """Where few labelled rows, or guessed labels, have been warned of, once is enough."""
     with warnings.catch_warnings():
-        if said:
-            warnings.simplefilter("ignore", FewLabelsWarning)
+        for said, warning in (
+            (few, FewLabelsWarning),
+            (meaning, GuessedLabelWarning),
+            (meaning, MostlyLabelledWarning),
+        ):
+            if said:
+                warnings.simplefilter("ignore", warning)
         yield

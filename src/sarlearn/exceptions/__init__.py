@@ -11,6 +11,7 @@ This room lies below all others and imports none of them.
 """
 
 from sarlearn.exceptions._base import SarlearnWarning, warn
+from sarlearn.exceptions._labels import GuessedLabelWarning, MostlyLabelledWarning
 from sarlearn.exceptions._learning import (
     FEW_LABELS,
     BoundaryWarning,
@@ -46,9 +47,11 @@ __all__ = [
     "EveryColumnWarning",
     "FewLabelsWarning",
     "FewerFoldsWarning",
+    "GuessedLabelWarning",
     "IdentifierColumnWarning",
     "LeakageWarning",
     "MisfitWarning",
+    "MostlyLabelledWarning",
     "NoPropensityWarning",
     "NotConvergedWarning",
     "NotSeparatedWarning",

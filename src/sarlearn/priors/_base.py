@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from sarlearn._compat import fit_context, get_feature_names, one_blas_thread
 from sarlearn._moved import renamed_attribute
-from sarlearn._validation import encode_labels, is_dask, refuse_dask
+from sarlearn._validation import encode_labels, fill_labels, is_dask, refuse_dask
 from sarlearn.exceptions import BoundaryWarning, warn
 
 
@@ -110,6 +110,7 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         """Find kappa, and set what the method wants to show on the way."""
 
     def _check_input(self, X, y) -> tuple[Any, np.ndarray]:
+        y = fill_labels(y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
         )

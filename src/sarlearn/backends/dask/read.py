@@ -5,6 +5,7 @@ numbers. The first partition that is not as it should be is named, whatever the 
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,13 @@ from sklearn.utils.validation import column_or_1d
 
 from sarlearn._engine.blocks import BLOCK_ELEMENTS, COMPILED_BLOCK_ELEMENTS, RowBlocks, aligned
 from sarlearn._engine.kernels import compiled
+from sarlearn._labels import choose, gap_mask
 from sarlearn._validation import (
     check_propensity,
     encode_labels,
     is_dask,
     warn_few_labels,
+    warn_of_labels,
 )
 from sarlearn.backends.dask.rows import (
     DaskRows,
@@ -63,21 +66,29 @@ class _Extent:
     n_bytes: int
     is_sparse: bool
     nnz: int
-    values: list
-    n_greatest: int
+    values: dict  # label values, gaps apart, and how many rows hold each
+    n_gaps: int
     impossible: list
     problem: str | None
 
 
 def read_rows(
-    X, s, sample_weight=None, propensity=None, *, warn_few: bool = True
+    X,
+    s,
+    sample_weight=None,
+    propensity=None,
+    *,
+    warn_few: bool = True,
+    pos_label=None,
+    has_pos_label: bool = False,
 ) -> tuple[DaskRows, np.ndarray]:
     """Checked rows on the cluster, and the two label values.
 
     Parameters
     ----------
     X : Dask Array or DataFrame
-    s, sample_weight, propensity : Dask or in-memory, one value a row; propensity also a number
+    s, sample_weight, propensity : Dask or in-memory, one value per row; propensity also a number
+    warn_few, pos_label, has_pos_label : see :func:`~sarlearn._validation.encode_labels`
     """
     graph, parts, lengths, n_columns = _partitions(X)
     columns = {"s": s, "sample_weight": sample_weight, "propensity": propensity}
@@ -92,7 +103,7 @@ def read_rows(
         shares = _shares(lengths or [1] * len(parts), len(workers))
         graph = persist(graph, checked, [workers[share] for share in shares])
     extents = _examined(graph, checked)
-    classes = _agree(extents, warn_few)
+    classes = _agree(extents, warn_few, pos_label, has_pos_label)
     starts = np.cumsum([0, *(extent.n_rows for extent in extents)]).tolist()
     bundles = _bundles(extents, shares, most)
     is_sparse = any(extent.is_sparse for extent in extents)
@@ -231,8 +242,9 @@ def _check(X, n_columns: int, s, weight, e) -> _Partition:
         s = column_or_1d(np.asarray(s))
         if len(s) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and s has {len(s)}.")
-        if s.dtype.kind == "f" and np.isnan(s).any():
-            raise ValueError(f"s contains NaN, in row {int(np.argmax(np.isnan(s)))}.")
+        gaps = gap_mask(s)
+        if gaps is not None and s.dtype.kind != "f":
+            s = np.where(gaps, None, s)  # NA would spread into every comparison
         weight = _check_weight(weight, len(s))
         if e is not None:
             e = check_propensity(np.asarray(e), np.zeros(len(s), dtype=bool))
@@ -265,29 +277,36 @@ def _check_weight(weight, n_rows: int) -> np.ndarray | None:
 
 def _examine(part: _Partition) -> _Extent:
     if part.problem is not None:
-        return _Extent(0, 0, False, 0, [], 0, [], part.problem)
-    values, counts = np.unique(part.s, return_counts=True)
+        return _Extent(0, 0, False, 0, {}, 0, [], part.problem)
+    known = _known(part.s)
+    values, counts = np.unique(known, return_counts=True)
     size = sum(map(nbytes, (part.X, part.s, part.weight, part.e)))
     is_sparse = sparse.issparse(part.X)
-    impossible = [] if part.e is None else np.unique(part.s[part.e == 0])[:3].tolist()
+    impossible = [] if part.e is None else np.unique(_known(part.s[part.e == 0]))[:3].tolist()
     return _Extent(
         len(part.s),
         size + 24 * len(part.s),  # targets, and codes or attributes of the propensity
         is_sparse,
         part.X.nnz if is_sparse else part.X.size,
-        values[-6:].tolist(),
-        int(counts[-1]) if len(counts) else 0,
+        dict(zip(values[-6:].tolist(), counts[-6:].tolist(), strict=True)),
+        len(part.s) - len(known),
         impossible,
         None,
     )
 
 
-def _agree(extents: list[_Extent], warn_few: bool) -> np.ndarray:
+def _known(s: np.ndarray) -> np.ndarray:
+    """Labels without the missing ones."""
+    gaps = gap_mask(s)
+    return s if gaps is None else s[~gaps]
+
+
+def _agree(extents: list[_Extent], warn_few: bool, pos_label, has_pos_label: bool) -> np.ndarray:
     """The two label values of all partitions; or an error that names the partition."""
     for number, extent in enumerate(extents):
         if extent.problem is not None:
             raise ValueError(f"Partition {number}: {extent.problem}")
-    seen: set = set()
+    seen: Counter = Counter()
     for number, extent in enumerate(extents):
         seen.update(extent.values)
         if len(seen) > 2 or any(isinstance(v, float) and v % 1 for v in extent.values):
@@ -295,9 +314,17 @@ def _agree(extents: list[_Extent], warn_few: bool) -> np.ndarray:
                 encode_labels(np.array(sorted(seen)), warn_few=False)
             except ValueError as error:
                 raise ValueError(f"Partition {number}: {error}") from None
-    if not seen:
+    n_rows, n_gaps = sum(x.n_rows for x in extents), sum(x.n_gaps for x in extents)
+    if not n_rows:
         raise ValueError("X has no rows (of weight above zero) in any partition.")
-    classes = encode_labels(np.array(sorted(seen)), warn_few=False)[1]
+    choice = choose(list(seen), gaps=n_gaps > 0, pos_label=pos_label)
+    if choice is None:  # labels of one kind: the error says so
+        return encode_labels([*seen, *[None] * min(n_gaps, 1)], warn_few=False)[1]
+    classes = choice.classes
+    n_labelled = seen[choice.labelled]
+    warn_of_labels(
+        choice, n_labelled, n_rows, told=pos_label is not None, has_pos_label=has_pos_label
+    )
     for number, extent in enumerate(extents):
         if classes[1] in extent.impossible:
             raise ValueError(
@@ -305,7 +332,7 @@ def _agree(extents: list[_Extent], warn_few: bool) -> np.ndarray:
                 "had a positive chance."
             )
     if warn_few:
-        warn_few_labels(sum(x.n_greatest for x in extents if classes[1] in x.values))
+        warn_few_labels(n_labelled)
     return classes
 
 

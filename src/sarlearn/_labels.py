@@ -1,0 +1,166 @@
+"""Label values: which of them means labelled. Words people use are known the right way round.
+
+Light on purpose: the command line reads label columns without waiting for scikit-learn.
+"""
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# A cell with such a text is a gap, in tables and in arrays of text alike: np.where(s, "yes", nan)
+# makes the text "nan".
+MISSING_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>")
+LABELLED_WORDS = frozenset(
+    [
+        "1",
+        "true",
+        "t",
+        "yes",
+        "y",
+        "ja",
+        "j",
+        "oui",
+        "si",
+        "sí",
+        "sì",
+        "sim",
+        "da",
+        "tak",
+        "labelled",
+        "labeled",
+        "positive",
+        "pos",
+        "p",
+        "+",
+        "case",
+    ]
+)
+UNLABELLED_WORDS = frozenset(
+    [
+        "0",
+        "-1",
+        "false",
+        "f",
+        "no",
+        "n",
+        "nein",
+        "non",
+        "nao",
+        "não",
+        "nee",
+        "nej",
+        "net",
+        "ne",
+        "nie",
+        "unlabelled",
+        "unlabeled",
+        "unlab",
+        "u",
+        "unknown",
+        "negative",
+        "neg",
+        "control",
+        "-",
+    ]
+    + ["not labelled", "not labeled", "not_labelled", "not_labeled", "non-labelled", "non-labeled"]
+)
+
+
+def meaning(value) -> bool | str | None:
+    """True (labelled), False (unlabelled), None (a gap), or the text of any other value."""
+    if is_gap(value):
+        return None
+    text = str(value).strip()
+    folded = text.casefold()
+    with contextlib.suppress(ValueError):
+        number = float(folded)
+        folded = str(int(number)) if number.is_integer() else folded
+    if folded in LABELLED_WORDS:
+        return True
+    if folded in UNLABELLED_WORDS:
+        return False
+    return text
+
+
+def is_gap(value) -> bool:
+    """Whether a single label is missing: None, NaN, NA, NaT, or a text that says so."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, str):
+        return value.strip() in MISSING_WORDS
+    return bool(value != value)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The value that means unlabelled, the one that means labelled, and whether that is sure."""
+
+    unlabelled: Any
+    labelled: Any
+    sure: bool
+
+    @property
+    def classes(self) -> np.ndarray:
+        return np.array([self.unlabelled, self.labelled])
+
+
+def choose(values: Iterable, *, gaps: bool, pos_label=None) -> Choice | None:
+    """Which of one or two different label values means labelled; None where they cannot say.
+
+    Parameters
+    ----------
+    values : the different values that occur, gaps apart
+    gaps : bool
+        Whether some rows have no value. They are unlabelled.
+    pos_label : value, optional
+        The one that means labelled.
+    """
+    values = list(values)
+    if pos_label is not None:
+        if pos_label not in values:
+            shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
+            raise ValueError(f"pos_label={pos_label!r} is none of the labels, which are {shown}.")
+        others = [value for value in values if value != pos_label]
+        if len(others) == 1:
+            return Choice(others[0], pos_label, True)
+        return Choice(_absent(pos_label), pos_label, True) if gaps and not others else None
+    if len(values) == 1 and gaps:
+        return None if meaning(values[0]) is False else Choice(_absent(*values), *values, True)
+    if len(values) != 2:
+        return None
+    low, high = sorted(values)  # a bare guess takes the greater one, as scikit-learn would
+    if _rank(low) > _rank(high):
+        low, high = high, low
+    beside_nothing = is_gap(low) or (not isinstance(low, str) and low == 0 < high)
+    return Choice(low, high, beside_nothing or (meaning(low), meaning(high)) == (False, True))
+
+
+def _rank(value) -> int:
+    """How much a value looks like labelled: 2 if it says so, 0 if it says unlabelled or nothing."""
+    return {True: 2, False: 0, None: 0}.get(meaning(value), 1)  # type: ignore[arg-type]
+
+
+def _absent(labelled):
+    """The value that stands for unlabelled where it was left empty."""
+    if isinstance(labelled, str):
+        return ""
+    return type(labelled)(0)
+
+
+def gap_mask(s: np.ndarray) -> np.ndarray | None:
+    """Which labels are missing; None where none is."""
+    if s.dtype.kind == "f":
+        mask = np.isnan(s)
+    elif s.dtype.kind in "OUST":
+        values = s.tolist()
+        with contextlib.suppress(TypeError):  # lists are told of elsewhere
+            empty = {value: is_gap(value) for value in set(values)}
+            mask = np.array([empty[value] for value in values], dtype=bool)
+            return mask if mask.any() else None
+        return None
+    else:
+        return None
+    return mask if mask.any() else None
