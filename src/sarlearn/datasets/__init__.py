@@ -1,4 +1,4 @@
-"""The data sets of Bekker and Davis (2018), preprocessed as they say.
+"""The data sets of Bekker and Davis (2018), preprocessed as they say, and those of other studies.
 
 Upstream files are looked for in the directory SARLEARN_DATA, in subdirectories named after the data
 sets, then in the cache (SARLEARN_CACHE, by default ``~/.cache/sarlearn``), and otherwise downloaded
@@ -14,6 +14,7 @@ from sarlearn.datasets._loaders import (
     load_mushroom,
     load_newsgroups,
 )
+from sarlearn.datasets._outside import load_occupancy, load_uci
 
 __all__ = [
     "load_adult",
@@ -22,4 +23,6 @@ __all__ = [
     "load_ijcnn",
     "load_mushroom",
     "load_newsgroups",
+    "load_occupancy",
+    "load_uci",
 ]

@@ -118,7 +118,11 @@ def _how_to_supply(missing: Sequence[DataFile], failures: Sequence[str]) -> str:
             *(f"  {failure}" for failure in failures),
             f"Nothing was kept. To supply the data by hand, put these files into "
             f"{' or '.join(places)}:",
-            *(f"  {file.name}: {file.expected}, from {file.urls[0]}" for file in missing),
+            *(
+                f"  {file.name}: {file.expected}"
+                + "".join(f", from {url}" for url in file.urls[:1])
+                for file in missing
+            ),
             "or set SARLEARN_DATA to a directory that holds them in "
             f"{missing[0].directory}{os.sep}, or SARLEARN_MIRROR to the address of a copy.",
         ]
@@ -128,6 +132,8 @@ def _how_to_supply(missing: Sequence[DataFile], failures: Sequence[str]) -> str:
 def _download(file: DataFile, contents: list[bytes]) -> list[str]:
     """Try each address in turn; append the content and return no failures, or say what failed."""
     failures = []
+    if not _addresses(file):
+        return ["it has no address upstream; SARLEARN_MIRROR may be that of a copy"]
     for url in _addresses(file):
         try:
             raw = _fetch(url, file)

@@ -196,7 +196,7 @@ def _bunch(
         eligible[j] = X[:, j].std() >= ELIGIBLE_SPREAD
     description = _describe(data_set, PaperRow(X.shape[0], len(attribute_names), y.mean()), X.shape)
     if as_frame:
-        X, y = _as_frame(X, y, feature_names)
+        X, y = to_pandas(X, y, feature_names.tolist())
     return Bunch(
         X=X,
         y=y,
@@ -228,13 +228,15 @@ def _describe(data_set: DataSet, here: PaperRow, shape: tuple[int, int]) -> str:
     )
 
 
-def _as_frame(X, y: np.ndarray, feature_names: np.ndarray):
+def to_pandas(X, y: np.ndarray | None, feature_names: list[str]):
+    """A DataFrame with named columns and, of a class, a Series."""
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("as_frame=True needs pandas: pip install 'sarlearn[tables]'") from error
     dense = X.toarray() if sparse.issparse(X) else X
-    return pd.DataFrame(dense, columns=feature_names.tolist()), pd.Series(y, name="y")
+    series = None if y is None else pd.Series(y, name="y")
+    return pd.DataFrame(dense, columns=feature_names), series
 
 
 @functools.lru_cache(maxsize=8)
