@@ -23,12 +23,16 @@ N_FOLDS = 5
 
 
 class Data(NamedTuple):
-    """Rows, true classes, names of the columns, and which are eligible propensity attributes."""
+    """Rows, true classes, names of the columns, and which are eligible propensity attributes.
+
+    ``n_attributes`` counts them before categories became columns.
+    """
 
     X: np.ndarray | sparse.csr_array
     y: np.ndarray
     names: list[str]
     eligible: list[str]
+    n_attributes: int
 
     def columns(self, features: str) -> list[int]:
         """Indices of columns given as ``"article+com+edu"``."""
@@ -47,7 +51,8 @@ def load(name: str) -> Data:
         negative, positive = name.lower().split("-")
         bunch = datasets.load_newsgroups(negative, positive)
     names = list(bunch.feature_names)
-    return Data(bunch.X, bunch.y, names, [names[j] for j in bunch.propensity_features])
+    eligible = [names[j] for j in bunch.propensity_features]
+    return Data(bunch.X, bunch.y, names, eligible, bunch.n_attributes)
 
 
 @lru_cache(maxsize=3)

@@ -48,12 +48,16 @@ class Log:
             self.entries[entry["cell"]] = entry
         self._stream.truncate(whole)
 
-    def append(self, cell: Cell, result: Mapping[str, Any], **about: Any) -> None:
+    def append(
+        self, cell: Cell, result: Mapping[str, Any], *, sync: bool = True, **about: Any
+    ) -> None:
+        """Add a finished cell; ``sync`` waits until it is on the disk."""
         entry = {"cell": cell.name, "result": dict(result), **about}
         self.entries[cell.name] = entry
         self._stream.write(json.dumps(entry).encode() + b"\n")
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        if sync:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
 
     def __contains__(self, cell: Cell) -> bool:
         return cell.name in self.entries
@@ -103,7 +107,7 @@ def adopt(cells: Sequence[Cell], path: Path, log: Log) -> int:
         rows = list(csv.DictReader(stream))
     taken = 0
     fields = list(dict.fromkeys(key for cell in cells for key in cell.fields))
-    known = {tuple(row.get(key) for key in fields): row for row in rows}
+    known = {tuple(row.get(key, "") for key in fields): row for row in rows}
     for cell in cells:
         row = known.get(tuple(_text(cell.fields.get(key)) for key in fields))
         if row is None or cell in log or row[ERROR]:
@@ -113,7 +117,7 @@ def adopt(cells: Sequence[Cell], path: Path, log: Log) -> int:
             for key, value in row.items()
             if key not in fields and key != ERROR and value
         }
-        log.append(cell, result, adopted=path.name)
+        log.append(cell, result, sync=False, adopted=path.name)
         taken += 1
     return taken
 
@@ -121,9 +125,10 @@ def adopt(cells: Sequence[Cell], path: Path, log: Log) -> int:
 def update_coverage(path: Path, plan: Mapping[str, Sequence[Cell]], log: Log) -> None:
     """What of each experiment is planned, finished and failed, and the time its cells took.
 
-    Experiments that this run did not look at keep their line.
+    ``timed`` counts the cells whose time is known: those taken from a table have none. Experiments
+    that this run did not look at keep their line.
     """
-    columns = ["experiment", "planned", "finished", "failed", "core_seconds"]
+    columns = ["experiment", "planned", "finished", "failed", "core_seconds", "timed"]
     lines: dict[str, list[Any]] = {}
     if path.exists():
         with path.open(encoding="utf-8", newline="") as stream:
@@ -131,8 +136,9 @@ def update_coverage(path: Path, plan: Mapping[str, Sequence[Cell]], log: Log) ->
     for name, cells in plan.items():
         done = [cell for cell in cells if cell in log]
         failed = sum(log.failed(cell) for cell in done)
-        seconds = sum(log.entries[cell.name].get("seconds", 0.0) for cell in done)
-        lines[name] = [name, len(cells), len(done), failed, round(seconds)]
+        seconds = [log.entries[cell.name].get("seconds") for cell in done]
+        timed = [number for number in seconds if number is not None]
+        lines[name] = [name, len(cells), len(done), failed, round(sum(timed)), len(timed)]
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows([columns, *lines.values()])
     write_atomically(path, buffer.getvalue())

@@ -48,6 +48,10 @@ def tables(folder: Path) -> dict[str, pd.DataFrame]:
         found["three_attributes"] = three_attributes_table(rows)
     if len(rows := cells.get("unbalanced", ())):
         found["unbalanced"] = three_attributes_table(rows, by=["balance"])
+    if len(rows := cells.get("stability", ())):
+        found["stability"] = stability_table(rows)
+    if len(rows := cells.get("data_sets", ())):
+        found["data_sets"] = rows
     if len(rows := cells.get("beyond", ())):
         found["beyond"] = beyond_table(rows)
     priors = [cells[name] for name in cells if name.startswith("beyond_class_prior")]
@@ -141,6 +145,7 @@ def _summary(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     groups = rows.groupby(keys, sort=False)
     table = groups[SCORES].mean()
     table.insert(1, "f1_sd", groups["f1"].std())
+    table["prior_below"] = rows["prior_error"].lt(0).groupby([rows[key] for key in keys]).sum()
     table["true_prior"] = groups["n_positive"].mean() / groups["n_rows"].mean()
     table["cells"] = groups.size()
     table["fits"] = groups["folds"].sum()
@@ -153,6 +158,16 @@ def _summary(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         .drop(columns="_place")
         .reset_index(drop=True)
     )
+
+
+def stability_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Spread over labellings of probabilities and of F1, by the way a known propensity is used."""
+    numbers = ["f1", "f1_sd", "probability_sd", "above_one"]
+    table = rows.groupby("method", sort=False)[numbers].mean()
+    spread = rows.pivot(index=["dataset", "features"], columns="method", values="probability_sd")
+    table["steadier_in"] = [int((spread[m] == spread.min(axis=1)).sum()) for m in table.index]
+    table["cells"] = len(spread)
+    return table.reset_index()
 
 
 def beyond_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -8,10 +8,10 @@ import numpy as np
 
 from sarlearn.labelling import OneAttributeLabelling, label
 
-from ..harness.cells import Fields, seed_from
+from ..harness.cells import Fields
 from ..harness.data import load
 from .learners import METHODS, Setting, evaluate
-from .three_attributes import attribute_order
+from .three_attributes import attribute_order, label_seed, new_labels
 
 STEP = 0.2
 
@@ -63,6 +63,7 @@ def cells(settings: Fields) -> Iterator[Fields]:
                 "repeat": repeat,
                 "folds": settings["folds"],
                 "method": method,
+                **new_labels(repeat, supervised),
             }
 
 
@@ -74,13 +75,14 @@ def measure(
     repeat: int,
     folds: int,
     method: str,
+    labelling: int = 0,
 ) -> dict[str, Any]:
-    """Label once for an attribute and its two propensities; fit and score on each fold."""
+    """Label for an attribute and its two propensities, anew in each repeat; score on each fold."""
     data = load(dataset)
     if feature:
         columns = data.columns(feature)
         mechanism = OneAttributeLabelling(columns[0], mean=mean, difference=difference)
-        seed = seed_from("labels", dataset, feature, mean, difference)
+        seed = label_seed(dataset, feature, mean, difference, labelling=labelling)
         s, propensity = label(data.X, data.y, mechanism, random_state=seed)
     else:
         columns, s, propensity = [], data.y, np.ones(len(data.y))

@@ -55,13 +55,20 @@ def draw(grids: Grids):
         yield "class_prior", class_prior_panels(table)
         yield "class_prior_ranks", rank_figure(grids.table("class_prior"))
     if (table := grids.table("one_attribute")) is not None:
+        note = grid_note(grids, "one_attribute")
         for mean, part in table.groupby("mean"):
-            yield f"one_attribute_{mean:g}", one_attribute_panels(part)
-        yield "one_attribute_mean", one_attribute_means(table)
+            yield f"one_attribute_{mean:g}", one_attribute_panels(part, note)
+        yield "one_attribute_mean", one_attribute_means(table, note)
     if (table := grids.table("three_attributes")) is not None:
         yield "three_attributes", gap_figure(table)
     if (table := grids.table("unbalanced")) is not None:
-        yield "unbalanced", unbalanced_panels(table)
+        yield "unbalanced", unbalanced_panels(table, grid_note(grids, "unbalanced"))
+
+
+def grid_note(grids: Grids, name: str) -> str:
+    """What a figure says of the grid it is drawn from, where that is not the whole protocol."""
+    grid = grids.best(name)
+    return "" if grid == "full" else f" ({grid} grid)"
 
 
 def class_prior_panels(table: pd.DataFrame) -> Figure:
@@ -147,16 +154,16 @@ def lines(ax: Axes, table: pd.DataFrame, styles: dict, x: str, y: str) -> None:
             ax.plot(part[x], part[y], **style, zorder=20 - place)
 
 
-def one_attribute_panels(table: pd.DataFrame) -> Figure:
+def one_attribute_panels(table: pd.DataFrame, note: str = "") -> Figure:
     """F1 against the difference of the two propensities."""
     figure, panels = panels_of_12(table, "difference")
     panels[0].set_xticks(sorted(table["difference"].unique()))
     mean = table["mean"].iloc[0]
-    figure.supxlabel(f"difference $\\Delta c$ of the two propensities, their mean {mean:g}")
+    figure.supxlabel(f"difference $\\Delta c$ of the two propensities, their mean {mean:g}{note}")
     return figure
 
 
-def one_attribute_means(table: pd.DataFrame) -> Figure:
+def one_attribute_means(table: pd.DataFrame, note: str = "") -> Figure:
     """The same averaged over the data sets, lines labelled at their ends."""
     means = sorted(table["mean"].unique())
     figure, axes = plt.subplots(
@@ -170,7 +177,7 @@ def one_attribute_means(table: pd.DataFrame) -> Figure:
         widest = part["difference"].max()
         ax.set_xticks(sorted(part["difference"].unique()))
         ax.set_xlim(-0.03 * widest, 1.32 * widest)
-        ax.set_title(f"mean propensity {mean:g}")
+        ax.set_title(f"mean propensity {mean:g}{note}")
         ax.set_xlabel("difference $\\Delta c$ of the two propensities")
     axes[0, 0].set_ylabel(f"F1, mean over {table['dataset'].nunique()} data sets")
     return figure
@@ -226,10 +233,10 @@ def gaps(table: pd.DataFrame) -> pd.DataFrame:
     return wide.sub(wide["supervised"], axis=0)
 
 
-def unbalanced_panels(table: pd.DataFrame) -> Figure:
+def unbalanced_panels(table: pd.DataFrame, note: str = "") -> Figure:
     """F1 against the class prior: positives at 30 %, the data as they are, negatives at 30 %."""
     figure, _ = panels_of_12(table, "true_prior")
     figure.supxlabel(
-        "class prior: 30 % of the positives kept, all rows, 30 % of the negatives kept"
+        f"class prior: 30 % of the positives kept, all rows, 30 % of the negatives kept{note}"
     )
     return figure

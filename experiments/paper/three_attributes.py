@@ -30,10 +30,10 @@ def cells(settings: Fields) -> Iterator[Fields]:
     """Repeats outermost and data sets innermost: a run cut short has seen all data sets alike.
 
     Settings: ``datasets``; ``combinations``, how many of a data set's combinations of three (0 is
-    all); ``repeats``, ways to assign folds; ``folds``, how many of the five are measured;
-    ``balances``; ``variants``, by name, each some of C, decay, stop and classifier, and limits of
-    its own: ``datasets``, ``combinations``, ``folds``. With each variant goes the paper's setting
-    on the same rows.
+    all); ``repeats``, labellings, each with folds of its own; ``folds``, how many of the five are
+    measured; ``balances``; ``variants``, by name, each some of C, decay, stop and classifier, and
+    limits of its own: ``datasets``, ``combinations``, ``folds``. With each variant goes the paper's
+    setting on the same rows.
     """
     variants = list(settings.get("variants", {"paper": {}}).values())
     orders = {name: attribute_order(name, 3) for name in settings["datasets"]}
@@ -63,7 +63,22 @@ def cells(settings: Fields) -> Iterator[Fields]:
                 "folds": limits["folds"],
                 "method": method,
                 **asdict(setting),
+                **new_labels(repeat, supervised),
             }
+
+
+def new_labels(repeat: int, supervised: bool) -> Fields:
+    """The field that says which draw of the labels a cell has; none for the first.
+
+    Repeats once shared their labels, and only the folds were new. Those of the first repeat are
+    what they were, and their measurements still hold; the others have a name of their own.
+    """
+    return {"labelling": repeat} if repeat and not supervised else {}
+
+
+def label_seed(*names: Any, labelling: int) -> int:
+    """The seed of the labels of these names, in one of any number of draws."""
+    return seed_from("labels", *names, *([labelling] if labelling else []))
 
 
 def attribute_order(dataset: str, size: int) -> list[tuple[str, ...]]:
@@ -84,14 +99,15 @@ def measure(
     decay: float,
     stop: str,
     classifier: str,
+    labelling: int = 0,
 ) -> dict[str, Any]:
-    """Label once for a combination of attributes, as the paper; fit and score on each fold."""
+    """Label for a combination of attributes, anew in each repeat; fit and score on each fold."""
     data = load(dataset)
     if balance != "as is":
         data = rebalance(data, dataset, *BALANCES[balance])
     columns = data.columns(features) if features else []
     if columns:
-        seed = seed_from("labels", dataset, balance, features)
+        seed = label_seed(dataset, balance, features, labelling=labelling)
         s, propensity = label(data.X, data.y, ProductLabelling(columns), random_state=seed)
     else:
         s, propensity = data.y, np.ones(len(data.y))

@@ -25,6 +25,8 @@ TITLES = {
     "class_prior": "1. Class prior under SCAR",
     "class_prior_programs": "1. TIcE as published",
     "one_attribute": "2. One propensity attribute",
+    "stability": "3. A known propensity, by EM or by division",
+    "data_sets": "Data sets",
     "three_attributes": "3. Three propensity attributes",
     "unbalanced": "4. Unbalanced classes",
     "beyond": "5. Beyond the paper's settings",
@@ -36,7 +38,7 @@ TITLES = {
 def write(results: Path, figures: Path, output: Path) -> None:
     """Write the whole file."""
     grids = Grids(results)
-    sections = [HEAD, coverage_section(grids), checks_section(grids)]
+    sections = [HEAD, coverage_section(grids), data_section(grids), checks_section(grids)]
     for name, section in SECTIONS.items():
         table = grids.table(name)
         if table is not None:
@@ -69,7 +71,7 @@ def coverage_section(grids: Grids) -> str:
                     grid,
                     f"{line['finished']:,.0f} of {line['planned']:,.0f} ({share:.0%})",
                     f"{line['failed']:.0f}",
-                    duration(line["core_seconds"]),
+                    spent(line),
                 ]
             )
     table = markdown(["Experiment", "Grid", "Cells measured", "Failed", "Time on one core"], rows)
@@ -78,6 +80,36 @@ def coverage_section(grids: Grids) -> str:
         "assignment of the folds (its score is the mean over the folds). Cells that several "
         "experiments ask for are measured once and counted in each.\n\n" + table
     )
+
+
+def spent(line: pd.Series) -> str:
+    """The time of the cells, and of how many where it is not known of all."""
+    timed, finished = int(line["timed"]), int(line["finished"])
+    of = "" if timed == finished else f" for {timed:,} of them"
+    return duration(line["core_seconds"]) + of
+
+
+def data_section(grids: Grids) -> str:
+    """The paper's first table, and the data as the library loads them."""
+    table = grids.table("data_sets")
+    if table is None:
+        return ""
+    ours = table.set_index("dataset")
+    rows = []
+    for line in read_paper("data_sets").itertuples():
+        if line.dataset not in ours.index:
+            continue
+        here = ours.loc[line.dataset]
+        figures = [
+            (f"{here['rows']:,.0f}", f"{line.rows:,}"),
+            (f"{here['attributes']:.0f}", f"{line.attributes}"),
+            (f"{here['prior']:.3f}", f"{line.prior:.3f}"),
+        ]
+        flat = [figure for pair in figures for figure in pair]
+        equal = all(one == other for one, other in figures)
+        rows.append([line.dataset, *flat, f"{here['columns']:.0f}", "yes" if equal else "**no**"])
+    header = ["Data set", "Rows, here", "paper", "Attributes, here", "paper", "P(y=1), here"]
+    return "## Data\n\n" + markdown([*header, "paper", "Columns, here", "Equal"], rows)
 
 
 def shown_grid(grids: Grids, name: str) -> str:
@@ -120,7 +152,7 @@ def class_prior_section(grids: Grids, table: pd.DataFrame, figures: str) -> str:
             "class prior; the rank is among the paper's nine methods, *rank of all* with the two "
             "later ones; bias is the mean error with its sign.\n",
             markdown([*header, "Difference", "Bias, here"], rows),
-            words.class_prior(table, paper),
+            words.class_prior(table, paper) + words.rows_of_kernel_means(),
             f"![Absolute error against the label frequency]({figures}/class_prior.png)\n",
             f"![Average ranks]({figures}/class_prior_ranks.png)\n",
         ]
@@ -151,7 +183,8 @@ def one_attribute_section(grids: Grids, table: pd.DataFrame, figures: str) -> st
 
 def three_attributes_section(grids: Grids, table: pd.DataFrame, figures: str) -> str:
     paper = read_paper("three_attributes")
-    parts = ["F1 (probabilistic), here / in the paper.\n", side_by_side(table, paper, "f1")]
+    parts = [words.labellings(grids)]
+    parts += ["F1 (probabilistic), here / in the paper.\n", side_by_side(table, paper, "f1")]
     parts += ["Propensity accuracy, here / in the paper.\n"]
     parts += [side_by_side(table, paper, "propensity_accuracy")]
     parts += ["Means over the data sets.\n", mean_table(table, paper)]

@@ -98,11 +98,13 @@ def test_names_that_do_not_exist_are_refused():
 
 
 def test_other_content_is_refused_and_absence_explained(tmp_path, monkeypatch):
-    monkeypatch.setenv("SARLEARN_DATA", str(tmp_path))
+    monkeypatch.setenv("SARLEARN_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("SARLEARN_MIRROR", raising=False)
-    (tmp_path / "uci").mkdir()
-    (tmp_path / "uci" / "Sonar.csv.gz").write_bytes(gzip.compress(b"a,Class,BinClass\n1,0,1\n"))
+    (tmp_path / "data" / "uci").mkdir(parents=True)
+    (tmp_path / "data" / "uci" / "Sonar.csv.gz").write_bytes(
+        gzip.compress(b"a,Class,BinClass\n1,0,1\n")
+    )
     with pytest.raises(OSError, match=r"not the expected Sonar\.csv"):
         load_uci("Sonar")
     with pytest.raises(OSError, match=r"Yeast\.csv: sha256 dc5c1bf9"):
