@@ -1,4 +1,4 @@
-"""Measure the cells of a grid, or write the report of a study from its tables."""
+"""Measure the cells of a grid, write the report of a study, or put its numbers into prose."""
 
 import argparse
 import importlib
@@ -15,6 +15,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.command == "run":
         return _run(options)
+    if options.command == "numbers":
+        from .numbers import main as numbers
+
+        return numbers(options.files, check=options.check, show=options.list)
     for study in options.studies or studies():
         importlib.import_module(f"experiments.{study}.report").main()
         print(f"experiments/{study}: report and figures written.", file=sys.stderr)
@@ -73,6 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--adopt", action="store_true", help="count cells in the tables as finished")
     report = commands.add_parser("report", help="write reports and figures from the tables")
     report.add_argument("studies", nargs="*", type=_study, metavar="STUDY", help="default: all")
+    numbers = commands.add_parser("numbers", help="update the marked numbers of markdown files")
+    numbers.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    numbers.add_argument("--check", action="store_true", help="only say which numbers differ")
+    numbers.add_argument("--list", action="store_true", help="show every name and its number")
     return parser
 
 
