@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from sarlearn.labeling import GeometricLabeling
+from sarlearn.labelling import GeometricLabelling
 
 # Columns that drive labelling in scenario 3, and its ends.
 N_ATTRIBUTES, LOW, HIGH = 5, 0.2, 0.6
@@ -32,7 +32,7 @@ def scenario(number: int, level: float, X, y, rng) -> tuple[np.ndarray, list[int
         raise ValueError(f"scenario is 1, 2 or 3; got {number!r}.")
     varies = np.flatnonzero(np.ptp(X, axis=0) > 0)
     columns = np.sort(rng.choice(varies, min(N_ATTRIBUTES, len(varies)), replace=False)).tolist()
-    return GeometricLabeling(columns, low=LOW, high=HIGH)(X), columns
+    return GeometricLabelling(columns, low=LOW, high=HIGH)(X), columns
 
 
 def strategy(name: str, X, y) -> np.ndarray:

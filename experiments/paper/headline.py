@@ -64,8 +64,8 @@ def place_of_sarem(table: pd.DataFrame) -> str:
         return "\nAs in the paper, SAR-EM is first of its nine methods by rank and by error.\n"
     return (
         "\nIn the paper SAR-EM is first of nine methods by average rank and by error. Here it is "
-        f"number {by_rank:.0f} by\nrank and number {by_error:.0f} by error: it does as well as there, "
-        f"but {nine['error'].idxmin()} does better than the one\nthat the paper ran.\n"
+        f"number {by_rank:.0f} by\nrank and number {by_error:.0f} by error: it does as well as "
+        f"there, but {nine['error'].idxmin()} does better than the one\nthat the paper ran.\n"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from sarlearn.labeling import ProductLabeling, label
+from sarlearn.labelling import ProductLabelling, label
 from sarlearn.metrics import probabilistic_f1_score
 
 from ..harness.cells import Fields, seed_from
@@ -43,7 +43,7 @@ def measure(dataset: str, features: str, labellings: int, method: str) -> dict[s
     predicted = []
     for number in range(labellings):
         seed = seed_from("stability", dataset, features, number)
-        s, e = label(data.X, data.y, ProductLabeling(columns), random_state=seed)
+        s, e = label(data.X, data.y, ProductLabelling(columns), random_state=seed)
         if method == "EM":
             model = Setting().fit(
                 "SAR-e", data.X[train], data.y[train], s[train], e[train], columns
