@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+# Every test sees the same arithmetic, whatever numba's cache holds; the compiled functions have
+# tests of their own. SARLEARN_COMPILED=1 runs all tests on them.
+os.environ.setdefault("SARLEARN_COMPILED", "0")
+
 
 def make_pu(n=600, p=6, n_propensity=2, *, discrete=False, seed=0, scale=1.5):
     """Logistic class, logistic propensity in the first columns; everything known."""

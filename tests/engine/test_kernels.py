@@ -9,6 +9,7 @@ from scipy.special import expit, log_expit
 from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._engine import kernels as _kernels
+from sarlearn._engine import on_demand
 
 pytest.importorskip("numba", reason="compiled kernels need sarlearn[fast]")
 
@@ -23,20 +24,26 @@ aim = rng.random(N_ROWS)
 
 @pytest.fixture
 def numpy_only(monkeypatch):
-    monkeypatch.setattr(_kernels, "compiled", lambda: None)
+    monkeypatch.setattr(on_demand, "_open", {})
+    monkeypatch.setenv("SARLEARN_COMPILED", "0")
+
+
+EVERY_KIND = {
+    (is_sparse, float_type): on_demand.Compiled(float_type)
+    for is_sparse in (False, True)
+    for float_type in on_demand.FLOATS
+}
 
 
 @pytest.fixture
-def both(monkeypatch):
+def both(numpy_only, monkeypatch):
     """Runs a function compiled, then in NumPy."""
-    assert _kernels.compiled() is not None
 
     def run(function):
-        fast = function()
         with monkeypatch.context() as patch:
-            patch.setattr(_kernels, "compiled", lambda: None)
-            slow = function()
-        return fast, slow
+            patch.setattr(on_demand, "_open", EVERY_KIND)
+            fast = function()
+        return fast, function()
 
     return run
 
@@ -188,10 +195,3 @@ def test_fits_agree(both, make, features):
     assert fast.n_iter_ == slow.n_iter_
     assert_allclose(fast.coef_, slow.coef_, rtol=1e-8, atol=1e-9)
     assert_allclose(fast.propensity_coef_, slow.propensity_coef_, rtol=1e-8, atol=1e-9)
-
-
-def test_the_switch(monkeypatch):
-    monkeypatch.setenv("SARLEARN_COMPILED", "0")
-    assert _kernels.compiled.__wrapped__() is None
-    monkeypatch.delenv("SARLEARN_COMPILED")
-    assert _kernels.compiled.__wrapped__() is not None

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._compat import n_threads
-from sarlearn._engine.kernels import compiled
+from sarlearn._engine.on_demand import compiled_for
 
 # Elements a dense block holds (2 MB of float64). Measured on 54 columns: blocks of 1,000 to 8,000
 # rows run equally fast, 32,000 rows a third slower (they leave the second-level cache).
@@ -70,7 +70,7 @@ class Block:
     @property
     def X_for_kernels(self):
         # Compiled functions take float32 as it is.
-        return self.matrix if compiled() else self.X
+        return self.matrix if compiled_for(self.matrix) else self.X
 
     @property
     def n_rows(self) -> int:
@@ -123,7 +123,7 @@ class RowBlocks:
             if self.is_sparse:  # a sparse product gains nothing from small blocks
                 block_rows = -(-n_rows // self.threads)
             else:
-                most = COMPILED_BLOCK_ELEMENTS if compiled() else BLOCK_ELEMENTS
+                most = COMPILED_BLOCK_ELEMENTS if compiled_for(X) else BLOCK_ELEMENTS
                 block_rows = min(max(512, most // max(n_columns, 1)), -(-n_rows // self.threads))
         starts = range(0, n_rows, block_rows)
         cuts = [slice(start, min(start + block_rows, n_rows)) for start in starts]

@@ -7,11 +7,13 @@ makes the difference: the exponential is written as a polynomial, which the comp
 four rows at once where the C library takes one; rows go in chunks that stay in the first-level
 cache; and four rows share one load of a column's sum.
 
-One file, long as it is: numba's cache sees that a function's own file has changed, not that of one
-it calls.
+A function is compiled when it is first wanted (``on_demand``), for rows of float64 or float32. One
+file, long as it is: numba's cache sees that a function's own file has changed, not that of one it
+calls.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -44,6 +46,59 @@ INDEX = _array(types.int32)
 # gradients of sparse rows three times faster, their Hessian twice.
 U = np.uint32
 CSR = [(_array(value), INDEX, INDEX) for value in (types.float64, types.float32)]
+
+
+class Kernel(NamedTuple):
+    """A function, its signature for rows of each type, and the kernels that it calls."""
+
+    function: Any
+    signatures: dict[str, Any]
+    needs: tuple[str, ...]
+
+
+KERNELS: dict[str, Kernel] = {}
+
+
+def kernel(float64, float32=None, *, needs: tuple[str, ...] = (), **options) -> Callable:
+    """A function to be compiled with a signature for rows of each type, when it is wanted."""
+
+    def decorate(python_function):
+        try:
+            function = nb.njit(cache=True, **options)(python_function)
+        except RuntimeError:  # there is no folder that the cache could be written to
+            function = nb.njit(**options)(python_function)
+        signatures = {"float64": float64, "float32": float32 or float64}
+        KERNELS[python_function.__name__] = Kernel(function, signatures, needs)
+        return function
+
+    return decorate
+
+
+def ready(name: str, float_type: str):
+    """A function that can be called with rows of this type: loaded, or compiled now.
+
+    Between compilations it takes its signatures alone, and casts to them.
+    """
+    function, signatures, needs = KERNELS[name]
+    if signatures[float_type].args not in function.overloads:
+        if not in_cache(name, float_type):  # what was compiled holds what it calls
+            for other in needs:
+                ready(other, float_type)
+        function.disable_compile(False)
+        try:
+            function.compile(signatures[float_type])
+        finally:
+            function.disable_compile()
+    return function
+
+
+def in_cache(name: str, float_type: str) -> bool:
+    """Whether a function is compiled already, now or in numba's cache."""
+    function, signatures, _ = KERNELS[name]
+    signature = signatures[float_type]
+    if signature.args in function.overloads:
+        return True
+    return function._cache.load_overload(signature, function.targetctx) is not None
 
 
 @nb.njit(inline="always", **STRICT)
@@ -104,27 +159,13 @@ def _sum_of_logs(values, n):
     return total
 
 
-@nb.njit(
+@kernel(
     types.UniTuple(types.float64, 2)(
-        IN,
-        types.intp,
-        IN,
-        IN,
-        CODES,
-        FLAGS,
-        IN,
-        types.float64,
-        types.boolean,
-        IN,
-        OUT,
-        OUT,
-        OUT,
-        OUT,
-        OUT,
+        IN, types.intp, IN, IN, CODES, FLAGS, IN, types.float64, types.boolean, IN, OUT, OUT, OUT,
+        OUT, OUT
     ),
-    cache=True,
     **STRICT,
-)
+)  # fmt: skip
 def e_step(
     eta, first, e, not_e, codes, labelled, weight, decay, observed, aim, fresh, bend, surplus,
     left, positives
@@ -204,7 +245,7 @@ def e_step(
     return log_likelihood, expected
 
 
-@nb.njit(types.void(IN, OUT, OUT), cache=True, **STRICT)
+@kernel(types.void(IN, OUT, OUT), **STRICT)
 def sigmoids(zeta, e, not_e):
     x, E, power = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     bits = power.view(np.int64)
@@ -219,7 +260,7 @@ def sigmoids(zeta, e, not_e):
             not_e_[i] = E[i] * e_[i]
 
 
-@nb.njit(types.float64(IN, IN, IN, OUT, OUT), cache=True, **STRICT)
+@kernel(types.float64(IN, IN, IN, OUT, OUT), **STRICT)
 def logistic_terms(eta, target, weight, residual, bend):
     x, small, power, factor = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     bits = power.view(np.int64)
@@ -251,7 +292,7 @@ def logistic_terms(eta, target, weight, residual, bend):
     return value
 
 
-@nb.njit([types.void(X, IN, OUT) for X in DENSE], cache=True, **FREE)
+@kernel(*[types.void(X, IN, OUT) for X in DENSE], **FREE)
 def logits(X, theta, eta):
     n_rows, p = X.shape
     whole = n_rows - n_rows % 4
@@ -271,7 +312,7 @@ def logits(X, theta, eta):
         eta[i] = a0
 
 
-@nb.njit([types.void(*X, IN, OUT) for X in CSR], cache=True, **STRICT)
+@kernel(*[types.void(*X, IN, OUT) for X in CSR], **STRICT)
 def csr_logits(data, indices, indptr, theta, eta):
     for i in range(len(eta)):
         total = theta[-1]
@@ -280,7 +321,7 @@ def csr_logits(data, indices, indptr, theta, eta):
         eta[i] = total
 
 
-@nb.njit([types.void(X, IN, IN, OUT_2D) for X in DENSE], cache=True, **FREE)
+@kernel(*[types.void(X, IN, IN, OUT_2D) for X in DENSE], **FREE)
 def gradients(X, u, v, out):
     """Adds ``[X 1]' u`` and ``[X 1]' v`` to the two rows of ``out``."""
     n_rows, p = X.shape
@@ -301,7 +342,7 @@ def gradients(X, u, v, out):
     of_v[p] += _sum(v, n_rows)
 
 
-@nb.njit([types.void(*X, IN, IN, OUT_2D) for X in CSR], cache=True, **STRICT)
+@kernel(*[types.void(*X, IN, IN, OUT_2D) for X in CSR], **STRICT)
 def csr_gradient_pairs(data, indices, indptr, u, v, out):
     """Adds ``[X 1]' u`` and ``[X 1]' v`` to the columns of ``out``: both sums in one cache line."""
     for i in range(len(u)):
@@ -321,7 +362,7 @@ def _add(pairs, out):
         out[1, j] += pairs[j, 1]
 
 
-@nb.njit([types.void(*X, IN, IN, OUT_2D) for X in CSR], cache=True, **STRICT)
+@kernel(*[types.void(*X, IN, IN, OUT_2D) for X in CSR], needs=("csr_gradient_pairs",), **STRICT)
 def csr_gradients(data, indices, indptr, u, v, out):
     """Adds ``[X 1]' u`` and ``[X 1]' v`` to the two rows of ``out``."""
     pairs = np.zeros((out.shape[1], 2))
@@ -329,7 +370,7 @@ def csr_gradients(data, indices, indptr, u, v, out):
     _add(pairs, out)
 
 
-@nb.njit([types.void(X, IN, OUT_2D) for X in DENSE], cache=True, **FREE)
+@kernel(*[types.void(X, IN, OUT_2D) for X in DENSE], **FREE)
 def hessian(X, h, out):
     """``[X 1]' diag(h) [X 1]``: products of columns, of a few rows that stay in the first cache."""
     n_rows, p = X.shape
@@ -377,7 +418,7 @@ def hessian(X, h, out):
             out[j, k] = out[k, j] = total[j, k]
 
 
-@nb.njit([types.void(*X, IN, OUT_2D) for X in CSR], cache=True, **STRICT)
+@kernel(*[types.void(*X, IN, OUT_2D) for X in CSR], **STRICT)
 def csr_hessian(data, indices, indptr, h, out):
     # The half of every pair of a row's elements, on either side of the diagonal; then both halves.
     p = out.shape[0] - 1
@@ -399,7 +440,7 @@ def csr_hessian(data, indices, indptr, h, out):
             out[b, a] = out[a, b]
 
 
-@nb.njit([types.void(*X, IN, IN, OUT) for X in CSR], cache=True, **STRICT)
+@kernel(*[types.void(*X, IN, IN, OUT) for X in CSR], **STRICT)
 def csr_hessian_product(data, indices, indptr, h, v, out):
     """``[X 1]' diag(h) [X 1] v``, each row read once."""
     out[:] = 0.0
@@ -427,7 +468,11 @@ def _propensity_of(rows, e, not_e, codes, Xe, theta_e, zeta, own_e, own_not_e):
     return e[rows], not_e[rows]
 
 
-@nb.njit([types.void(X, IN, FLAGS, IN, IN, IN, OUT, OUT_2D) for X in DENSE], cache=True, **STRICT)
+@kernel(
+    *[types.void(X, IN, FLAGS, IN, IN, IN, OUT, OUT_2D) for X in DENSE],
+    needs=("gradients",),
+    **STRICT,
+)
 def propensity_sums(Xe, e, labelled, fresh, aim, not_e, bend, out):
     """Adds the gradients for the residuals ``q (e - s)`` of both kinds of targets."""
     u, v = np.empty(len(e)), np.empty(len(e))
@@ -447,8 +492,10 @@ PASS = (
 COLUMNS = (IN, OUT, OUT_2D)
 
 
-@nb.njit(
-    [types.UniTuple(types.float64, 2)(X, *PASS, X, *COLUMNS) for X in DENSE], cache=True, **STRICT
+@kernel(
+    *[types.UniTuple(types.float64, 2)(X, *PASS, X, *COLUMNS) for X in DENSE],
+    needs=("logits", "sigmoids", "e_step", "gradients", "propensity_sums"),
+    **STRICT,
 )
 def em_sums(
     X, theta, e, not_e, codes, labelled, weight, decay, observed, aim, fresh, bend, positives, out,
@@ -484,12 +531,12 @@ def em_sums(
     return log_likelihood, expected
 
 
-@nb.njit(
-    [
+@kernel(
+    *[
         types.UniTuple(types.float64, 2)(*X, *PASS, Xe, *COLUMNS)
         for X, Xe in zip(CSR, DENSE, strict=True)
     ],
-    cache=True,
+    needs=("csr_logits", "logits", "sigmoids", "e_step", "csr_gradient_pairs", "propensity_sums"),
     **STRICT,
 )
 def csr_em_sums(

@@ -1,4 +1,4 @@
-"""The arithmetic of one pass over a block of rows: in NumPy, or compiled where numba is installed.
+"""The arithmetic of one pass over a block of rows: in NumPy, or compiled (``on_demand``).
 
 With ``E = exp(-eta)`` and ``f = 1 / (1 + E)``, for unlabelled rows
 
@@ -9,12 +9,12 @@ without cancellation, which counts where f and q are near 1. A parameter vector 
 coefficients, then the intercept.
 """
 
-import functools
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+
+from sarlearn._engine.on_demand import compiled, compiled_for
 
 CACHED_ELEMENTS = 2**18  # of a matrix: 2 MB of float64
 COMPILED_HESSIAN_COLUMNS = 64  # with more, BLAS is faster
@@ -22,27 +22,6 @@ MIN_LOGIT = -700.0  # exp(700) is still finite
 NOTHING = np.empty(0)
 NO_CODES = np.empty(0, dtype=np.intp)
 NO_COLUMNS = {kind: np.empty((0, 0), dtype=kind) for kind in (np.float32, np.float64)}
-
-
-@functools.cache
-def compiled():
-    """The compiled functions; None without numba, or where SARLEARN_COMPILED=0 says so."""
-    if os.environ.get("SARLEARN_COMPILED") == "0":
-        return None
-    try:
-        from sarlearn._engine import compiled as _compiled
-    except ImportError:
-        return None
-    return _compiled
-
-
-def _compiled_for(X):
-    """The compiled functions, where they know the kind of X."""
-    if X.dtype != np.float64 and X.dtype != np.float32:
-        return None
-    if sparse.issparse(X):
-        return compiled() if X.indices.dtype == X.indptr.dtype == np.int32 else None
-    return compiled() if X.flags.c_contiguous else None
 
 
 def _alike(X, Xe) -> bool:
@@ -59,7 +38,7 @@ def _parts(X) -> tuple:
 
 def logits(X, theta: np.ndarray) -> np.ndarray:
     """``[X 1] theta``, for one vector or a matrix of columns."""
-    fast = _compiled_for(X) if theta.ndim == 1 else None
+    fast = compiled_for(X) if theta.ndim == 1 else None
     if fast is None:
         eta = X @ theta[:-1]
         eta += theta[-1]
@@ -79,7 +58,7 @@ def with_intercept(X, r: np.ndarray) -> np.ndarray:
 
 def gradients(X, u: np.ndarray, v: np.ndarray):
     """``[X 1]' u`` and ``[X 1]' v``, the gradients for two kinds of residuals."""
-    fast = _compiled_for(X)
+    fast = compiled_for(X)
     if fast is None:
         return with_intercept(X, u), with_intercept(X, v)
     out = np.zeros((2, X.shape[1] + 1))
@@ -91,7 +70,7 @@ def hessian(X, h: np.ndarray) -> np.ndarray:
     """``[X 1]' diag(h) [X 1]``, for row curvatures ``h >= 0``."""
     p = X.shape[1]
     out = np.empty((p + 1, p + 1))
-    fast = _compiled_for(X) if sparse.issparse(X) or p <= COMPILED_HESSIAN_COLUMNS else None
+    fast = compiled_for(X) if sparse.issparse(X) or p <= COMPILED_HESSIAN_COLUMNS else None
     if fast is not None:
         (fast.csr_hessian if sparse.issparse(X) else fast.hessian)(*_parts(X), h, out)
         return out
@@ -103,7 +82,7 @@ def hessian(X, h: np.ndarray) -> np.ndarray:
 
 def hessian_product(X, h: np.ndarray, v: np.ndarray) -> np.ndarray:
     """``[X 1]' diag(h) [X 1] v``."""
-    if sparse.issparse(X) and (fast := _compiled_for(X)) is not None:
+    if sparse.issparse(X) and (fast := compiled_for(X)) is not None:
         out = np.empty(X.shape[1] + 1)
         fast.csr_hessian_product(*_parts(X), h, v, out)
         return out
@@ -204,7 +183,7 @@ def em_sums(
     e, not_e, codes, Xe, theta_e = propensity
     grouped = codes is not None or len(e) == 1
     positives = np.zeros(len(e) if grouped else 0)
-    fast = _compiled_for(X)
+    fast = compiled_for(X)
     if fast is not None and (Xe is None or _alike(X, Xe)):
         towards, e_towards = np.zeros((2, X.shape[1] + 1)), np.zeros((2, len(theta_e)))
         log_likelihood, expected = (fast.csr_em_sums if sparse.issparse(X) else fast.em_sums)(

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions, get_feature_names
 from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.on_demand import expect_fit
 from sarlearn._validation import (
     check_weights,
     encode_labels,
@@ -42,6 +43,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     pos_label = None
 
     _ensure_all_finite: bool | str = True
+    _sarem_fits = 1.0  # what compiling saves here, in terms of what it saves in a SAR-EM fit
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -75,6 +77,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         else:
             kept = None
         labelled, self.classes_ = encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
+        expect_fit(X, self._sarem_fits)
         return X, labelled, weight, kept
 
     def _dask_rows(self, X, s, sample_weight=None, propensity=None):

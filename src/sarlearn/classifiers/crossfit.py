@@ -163,6 +163,8 @@ class CrossFitSARClassifier(SARClassifier):
         }
     )
 
+    _sarem_fits = 2.0
+
     def __init__(
         self,
         propensity_features=(),

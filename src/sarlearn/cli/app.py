@@ -309,6 +309,19 @@ def simulate(**options) -> None:
     simulate(**options)
 
 
+@app.command(name="compile")
+def compile_() -> None:
+    """Compile the inner loops once, so that no fit waits for it.
+
+    Needs numba (pip install 'sarlearn[fast]'). Without this command the loops are compiled by the
+    first fit that is long enough to repay it, and smaller fits run in NumPy until then. Useful
+    when building an image: name its cache with NUMBA_CACHE_DIR.
+    """
+    from sarlearn.cli.compile import compile_functions
+
+    compile_functions()
+
+
 @app.command()
 @click.option(
     "--report",
