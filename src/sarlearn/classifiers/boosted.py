@@ -189,6 +189,7 @@ class BoostedSARClassifier(SARClassifier):
 
     _parameter_constraints: dict = BOOSTING_CONSTRAINTS | POS_LABEL
     _ensure_all_finite = "allow-nan"
+    _sarem_fits = 0.0  # trees: nothing to compile
 
     def __init__(
         self,
