@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import get_feature_names, safe_indexing
 from sarlearn._validation import encode_new_labels, resolve_features
+from sarlearn._words import number_text
 from sarlearn.tables.columns import as_frame, numbers, words
 from sarlearn.tables.files import nearest
 from sarlearn.tables.pipeline import TableEncoder, origin
@@ -59,7 +60,7 @@ class Attribute:
             edges = np.unique(np.nanquantile(self.values, [0.25, 0.5, 0.75]))
             codes = np.searchsorted(edges, self.values, side="right")
             codes[np.isnan(self.values)] = len(edges) + 1
-            shown = [f"{edge:.4g}" for edge in edges]
+            shown = [number_text(edge) for edge in edges]
             middle = [f"{a} to {b}" for a, b in pairwise(shown)]
             names = [f"below {shown[0]}", *middle, f"{shown[-1]} and more", "(missing)"]
             return _squeeze(codes, names)
@@ -77,8 +78,8 @@ def _squeeze(codes: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]
 
 
 def value_text(value) -> str:
-    """A value as people write it: 3 for 3.0, four digits for others."""
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    """A value as people write it: 3 for 3.0, four digits for others, no powers of ten."""
+    return number_text(value) if isinstance(value, float | np.floating) else str(value)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from sarlearn._words import about, odds_sentence
 from sarlearn.cli.common import (
     check_outputs,
     collected_warnings,
@@ -14,7 +15,6 @@ from sarlearn.cli.common import (
 from sarlearn.cli.progress import progress, watched
 from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.reporting.checks import check_sentences
-from sarlearn.reporting.words import about, odds_sentence
 from sarlearn.saving import save
 from sarlearn.tables.pipeline import make_table_classifier
 

@@ -64,17 +64,17 @@ def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
 
 
 def fitted_to(final, f: np.ndarray) -> bool:
-    """Whether these are the rows of a cross-fit, told by the mean of its probabilities for them."""
-    mean = getattr(final, "mean_probability_", None)
-    return mean is not None and abs(float(f.mean()) - mean) < 1e-9
+    """Whether these are the rows of the fit, told by the mean of the probabilities for them."""
+    mean = getattr(final, "mean_probability_", final.class_prior_)
+    return abs(float(f.mean()) - float(mean)) < 1e-9
 
 
 def positives_of(final, f: np.ndarray, posterior: np.ndarray, labelled: np.ndarray) -> float:
-    """Positives among the rows: the sum of their posteriors, labelled ones counting 1.
+    """Positives among the rows: the model's ``class_prior_`` of them, if they are those of its fit.
 
-    A cross-fit estimates the share in the rows it was fitted to better than its probabilities do.
+    Of other rows it is the sum of their posteriors, labelled ones counting 1.
     """
-    if fitted_to(final, f):
+    if final is not None and fitted_to(final, f):
         return max(float(final.class_prior_) * len(f), float(labelled.sum()))
     return float(posterior.sum())
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sarlearn.reporting import words
+from sarlearn._words import about, number_text, odds_sentence
 from sarlearn.reporting.figures import figures
 
 _ASSUMPTIONS = {
@@ -10,6 +10,21 @@ _ASSUMPTIONS = {
     "naive": "Unlabelled means negative",
 }
 MAX_NAME = 90
+# The sections in their order; each is templates/sections/<key>.html.
+SECTIONS = {
+    "sure": "How sure the class prior is",
+    "candidates": "The most probable hidden positives",
+    "review": "What checking them should find",
+    "labelled": "Who gets labelled",
+    "uses": "What the classifier uses",
+    "describes": "How well the labels are described",
+    "assumption": "What difference the assumption makes",
+    "checks": "Checks",
+    "columns": "How the columns were read",
+    "trust": "What is taken for granted",
+    "fit": "How the fit went",
+    "origin": "Where this report comes from",
+}
 
 
 def render(summary: dict[str, Any]) -> str:
@@ -34,9 +49,9 @@ def render(summary: dict[str, Any]) -> str:
         percent=_percent,
         short=_short,
         ratio=_ratio,
-        about=words.about,
-        labelling_words=lambda row: words.odds_sentence(row, "being labelled"),
-        class_words=lambda row: words.odds_sentence(row, "being positive"),
+        about=about,
+        number=number_text,
+        labelling_words=lambda row: odds_sentence(row, "being labelled"),
     )
     # The drawings are our own and escape text themselves; everything else Jinja escapes.
     drawn: dict[str, Any] = {
@@ -49,10 +64,17 @@ def render(summary: dict[str, Any]) -> str:
     ]
     return environment.get_template("report.html").render(
         **summary,
+        contents=_contents(summary),
         approaches=approaches,
         figures=drawn,
         figure_columns=_in_columns(drawn["propensity"]),
     )
+
+
+def _contents(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Anchor and heading of every section that the page has."""
+    present = {"sure": summary["certainty"], "checks": summary["checks"]}
+    return [(key, name) for key, name in SECTIONS.items() if present.get(key, True)]
 
 
 def _in_columns(cards: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn import __version__
 from sarlearn._view.curves import convergence, posterior_by, propensity_by
-from sarlearn._view.parts import Attribute, Parts, take_apart, value_text
+from sarlearn._view.parts import Attribute, Parts, take_apart
 from sarlearn.reporting import words
+from sarlearn.reporting.candidates import candidates, review
 from sarlearn.reporting.comparison import compare, fitted_to, positives_of
 from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
+from sarlearn.reporting.label_fit import label_fit
+from sarlearn.reporting.origin import origin_of
 
 MAX_PROPENSITY_ATTRIBUTES = 12
 MAX_IMPORTANCE = 12
@@ -32,6 +34,7 @@ def summarize(
     warnings: Sequence[Warning | str] = (),
     checks: dict[str, Any] | None = None,
     whole: dict[str, Any] | None = None,
+    command: str | None = None,
 ) -> dict[str, Any]:
     """Everything a report says about a fitted model on a table, as plain values.
 
@@ -57,6 +60,8 @@ def summarize(
     whole : dict, optional
         ``rows``, ``labelled`` and ``positives`` (the sum of all posteriors) of the data that X is
         a sample of: they take the place of the sample's own.
+    command : str, optional
+        The command that made the model, to be shown with date, versions and seed.
 
     Returns
     -------
@@ -71,13 +76,14 @@ def summarize(
     posterior = parts.final.predict_posterior(parts.matrix, parts.final.classes_[labelled * 1])
     chosen = parts.propensity_attributes
     used = importance(parts)
+    estimates = _estimates(parts, labelled, f, posterior)
     summary: dict[str, Any] = {
-        "sarlearn": __version__,
+        "origin": origin_of(parts.final, command),
         "source": source,
         "label": label,
         "model": _model(parts),
         "data": _data(parts, labelled),
-        "estimates": _estimates(parts, labelled, f, posterior),
+        "estimates": estimates,
         "certainty": _certainty(parts, labelled, f),
         "propensity": {
             "mean": float(np.average(e, weights=np.maximum(f, 1e-300))),
@@ -86,37 +92,38 @@ def summarize(
             "attributes": [
                 {
                     **propensity_by(parts, attribute.name),
-                    "groups": _groups(attribute, labelled, posterior),
+                    "groups": _groups(attribute, labelled, posterior, f * e),
                 }
                 for attribute in chosen[:MAX_PROPENSITY_ATTRIBUTES]
             ],
             "not_shown": [a.name for a in chosen[MAX_PROPENSITY_ATTRIBUTES:]],
-            "odds": propensity_odds(parts),
+            "odds": propensity_odds(parts, labelled, posterior),
         },
         "classifier": {
             "importance": used[:MAX_IMPORTANCE],
             "not_shown": max(0, len(used) - MAX_IMPORTANCE),
-            "odds": classifier_odds(parts),
+            "odds": classifier_odds(parts, labelled, posterior),
         },
         "comparison": compare(parts, labelled),
+        "label_fit": label_fit(parts, labelled, f * e),
         "checks": checks,
         "candidates": {
             "id": id_name or "row",
-            "rows": _candidates(parts, labelled, f, e, posterior, ids, top),
+            "rows": candidates(parts, labelled, f, e, posterior, ids, top),
         },
         "posterior": posterior_by(parts, labelled),
-        "convergence": {
-            **(convergence(model) if hasattr(parts.final, "history_") else {}),
-            "n_iter": int(getattr(parts.final, "n_iter_", 0)),
-            "converged": bool(getattr(parts.final, "converged_", True)),
-        },
+        "convergence": _convergence(model, parts),
     }
+    ends = summary["certainty"] and summary["certainty"]["hidden_positives"]
+    summary["review"] = review(posterior[~labelled], ends)
     if whole is not None:
         warnings = [*warnings, *_of_the_whole(summary, whole)]
     summary["warnings"] = words.warnings_of(summary, list(warnings))
     summary["assumptions"] = words.assumptions_of(summary)
     summary["text"] = {
         "headline": words.headline(summary),
+        "review": words.review_sentence(summary),
+        "label_fit": words.label_fit_sentence(summary),
         "sure": words.sure_sentence(summary),
         "comparison": words.comparison_sentence(summary),
         "convergence": words.convergence_sentence(summary),
@@ -152,15 +159,19 @@ def _data(parts: Parts, labelled: np.ndarray) -> dict[str, Any]:
 
 
 def _estimates(parts: Parts, labelled, f, posterior) -> dict[str, Any]:
+    """Of the rows of the fit what the model says; of others what their posteriors add up to."""
+    n_labelled, n_unlabelled = float(labelled.sum()), int((~labelled).sum())
     positives = positives_of(parts.final, f, posterior, labelled)
-    hidden = positives - float(labelled.sum())
+    hidden = positives - n_labelled
     return {
         "class_prior": positives / parts.n_rows,
-        "label_frequency": float(labelled.sum()) / positives,
+        "label_frequency": n_labelled / positives,
         "hidden_positives": hidden,
-        "hidden_share": hidden / max(1, int((~labelled).sum())),
+        "hidden_share": hidden / max(1, n_unlabelled),
+        "sum_of_posteriors": float(posterior.sum()),
         "mean_probability": float(f.mean()),
         "fitted_class_prior": float(parts.final.class_prior_),
+        "rows_of_the_fit": fitted_to(parts.final, f),
     }
 
 
@@ -180,8 +191,15 @@ def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any]) -> list[str]:
         approach["hidden_positives"] *= share
     for attribute in summary["propensity"]["attributes"]:
         for group in attribute["groups"]:
-            for name in ("rows", "labelled", "positives"):
+            for name in ("rows", "labelled", "labels_expected", "positives"):
                 group[name] = type(group[name])(group[name] * share)
+    for step in summary["review"]["steps"]:
+        for name in step:
+            step[name] = type(step[name])(step[name] * share)
+    for name in ("checked", "expected", "low", "high"):
+        if summary["review"][name] is not None:
+            summary["review"][name] = np.multiply(summary["review"][name], share)
+    summary["review"]["total"] *= share
     if n_sample == rows:
         return []
     return [
@@ -191,54 +209,64 @@ def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any]) -> list[str]:
 
 
 def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
-    """What the labels leave open of the class prior, for a model that knows (a cross-fit)."""
+    """What the labels leave open of the class prior, for a model that knows."""
     if not hasattr(parts.final, "class_prior_range_"):
         return None
-    low, high = parts.final.class_prior_range_
+    low, high = map(float, parts.final.class_prior_range_)
     n_labelled = float(labelled.sum())
-    return {
+    found = {
         "class_prior": float(parts.final.class_prior_),
-        "low": float(low),
-        "high": float(high),
-        "width": float(parts.final.identification_width_),
-        # Of other rows than those of the fit the range says nothing.
-        "hidden_positives": [max(end * parts.n_rows - n_labelled, 0.0) for end in (low, high)]
-        if fitted_to(parts.final, f)
-        else None,
+        "low": low,
+        "high": high,
+        "width": high - low,
+        "hidden_positives": None,
+        "label_frequency": None,
     }
+    if fitted_to(parts.final, f):  # of other rows than those of the fit the range says nothing
+        ends = [max(end * parts.n_rows, n_labelled) for end in (low, high)]
+        found["hidden_positives"] = [end - n_labelled for end in ends]
+        found["label_frequency"] = [n_labelled / end for end in ends[::-1]]
+    return found
 
 
-def _groups(attribute: Attribute, labelled: np.ndarray, posterior: np.ndarray) -> list[dict]:
-    """By stratum: rows, labelled rows, estimated positives, and the chance of a label."""
+def _convergence(model, parts: Parts) -> dict[str, Any]:
+    """How the fit went; a cross-fit's history is that of its first step, and not drawn."""
+    final = parts.final
+    cross_fit = hasattr(final, "mean_probability_")
+    found: dict[str, Any] = {
+        "n_iter": int(getattr(final, "n_iter_", 0)),
+        "converged": bool(getattr(final, "converged_", True)),
+        "cross_fit": cross_fit,
+        "C": getattr(final, "C_", None),
+        "falls": False,
+    }
+    if hasattr(final, "history_"):
+        history = convergence(model)
+        found["first_class_prior"] = history["class_prior"][-1]
+        found["falls"] = bool(np.any(np.diff(history["log_likelihood"]) < 0))
+        found |= {} if cross_fit else history
+    return found
+
+
+def _groups(attribute: Attribute, labelled, posterior, predicted) -> list[dict]:
+    """By stratum: rows, labels seen and expected, estimated positives, chance of a label."""
     codes, names = attribute.strata(MAX_STRATA)
+
+    def total(values) -> np.ndarray:
+        return np.bincount(codes, weights=values, minlength=len(names))
+
     count = np.bincount(codes, minlength=len(names))
-    marked = np.bincount(codes, weights=labelled, minlength=len(names))
-    positive = np.bincount(codes, weights=posterior, minlength=len(names))
+    marked, positive, expected = total(labelled), total(posterior), total(predicted)
     return [
         {
             "group": name,
             "rows": int(count[code]),
             "labelled": int(marked[code]),
+            "labels_expected": float(expected[code]),
             "positives": float(positive[code]),
             "label_frequency": float(marked[code] / positive[code]) if positive[code] else None,
         }
         for code, name in enumerate(names)
-    ]
-
-
-def _candidates(parts, labelled, f, e, posterior, ids, top: int) -> list[dict]:
-    unlabelled = np.flatnonzero(~labelled)
-    order = unlabelled[np.argsort(-posterior[unlabelled], kind="stable")][:top]
-    shown = parts.propensity_attributes[:3]
-    return [
-        {
-            "id": str(row + 1 if ids is None else ids[row]),
-            "posterior": float(posterior[row]),
-            "probability": float(f[row]),
-            "propensity": float(e[row]),
-            "attributes": {a.name: value_text(a.values[row]) for a in shown},
-        }
-        for row in order
     ]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sarlearn._words import about, listed, number_text
 from sarlearn.exceptions import (
     FEW_LABELS,
     BoundaryWarning,
@@ -114,7 +115,7 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
     if attributes:
         depends = (
             "Among positives, whether a row is labelled depends only on "
-            + _listed(attributes)
+            + listed(attributes, 8)
             + ". Everything else may differ between positives and negatives, but must not "
             "influence labelling."
         )
@@ -137,55 +138,74 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
 def drivers_sentence(drivers: Sequence[str]) -> str:
     """Columns that labelling seems to follow, and that were not named."""
     names = list(drivers)[:5]
-    which = names[0] if len(names) == 1 else f"at least one of {_listed(names)}"
+    which = names[0] if len(names) == 1 else f"at least one of {listed(names)}"
     return (
         f"Labelling also seems to follow {which}, not named so far. Name what can decide who gets "
         "labelled; a class that is not linear in a column looks the same."
     )
 
 
-def odds_sentence(row: dict[str, Any], outcome: str) -> str:
-    """An odds ratio in words: how the odds of ``outcome`` compare."""
-    ratio = row["odds_ratio"]
-    if row["level"] == row["attribute"] and row["against"].endswith(" less"):
-        subject = f"With {row['against'].removesuffix(' less')} more of it"
-    else:
-        subject = f"Against {row['against']}"
-    if 0.95 <= ratio <= 1.05:
-        return f"{subject}, the odds of {outcome} are about the same."
-    if ratio > 1:
-        return f"{subject}, the odds of {outcome} are {_times(ratio)} as high."
-    return f"{subject}, the odds of {outcome} are lower by a factor of {_factor(1 / ratio)}."
-
-
-def _times(ratio: float) -> str:
-    return f"{_factor(ratio)} times"
-
-
-def _factor(ratio: float) -> str:
-    return f"{ratio:.1f}" if ratio < 100 else "more than 100"
-
-
-def _listed(names: list[str]) -> str:
-    if len(names) == 1:
-        return names[0]
-    if len(names) > 8:
-        return ", ".join(names[:8]) + f" and {len(names) - 8} more"
-    return ", ".join(names[:-1]) + " and " + names[-1]
-
-
 def headline(summary: dict[str, Any]) -> str:
     """The one sentence to remember."""
-    data, estimates = summary["data"], summary["estimates"]
+    data, estimates, certainty = summary["data"], summary["estimates"], summary["certainty"]
     hidden = estimates["hidden_positives"]
     if hidden < 1:
-        return (
+        text = (
             f"Nearly none of the {data['unlabelled']:,} unlabelled rows are estimated to be "
-            "positive."
+            "positive"
         )
+    else:
+        text = (
+            f"About {about(hidden)} of the {data['unlabelled']:,} unlabelled rows "
+            f"({estimates['hidden_share']:.1%}) are estimated to be positive"
+        )
+    if certainty is not None and certainty["hidden_positives"] is not None:
+        low, high = certainty["hidden_positives"]
+        text += f"; the labels admit {about(low)} to {about(high)}"
+    return text + "."
+
+
+def review_sentence(summary: dict[str, Any]) -> str:
+    """What looking at the first rows should find."""
+    steps = summary["review"]["steps"]
+    step = min(steps, key=lambda row: abs(row["checked"] - 100))
+    text = (
+        f"Checking the {step['checked']:,} unlabelled rows ranked highest should find about "
+        f"{about(step['expected'])} positives"
+    )
+    if "low" in step:
+        text += f" ({about(step['low'])} to {about(step['high'])})"
+    total, hidden = summary["review"]["total"], summary["estimates"]["hidden_positives"]
+    cross_fit = summary["convergence"]["cross_fit"]
+    text += "."
+    if about(total) != about(hidden):
+        text += (
+            f" Over all unlabelled rows the posteriors add up to {about(total)}; the number of "
+            f"hidden positives above, {about(hidden)}, comes from the class prior"
+            + (", which held-out rows make the better estimate." if cross_fit else ".")
+        )
+    return text
+
+
+def label_fit_sentence(summary: dict[str, Any]) -> str:
+    """Whether labels seen and expected differ by more than chance, and where most."""
+    found = summary["label_fit"]
+    if not found["groups"]:
+        return "There are too few labels to compare groups of rows."
+    worst = found["groups"][0]
+    if not found["n_off"]:
+        return (
+            f"In none of {found['n_groups']:,} groups of rows do the labels seen differ from those "
+            "expected by more than chance."
+        )
+    than = "more" if worst["labelled"] > worst["expected"] else "fewer"
     return (
-        f"About {about(hidden)} of the {data['unlabelled']:,} unlabelled rows "
-        f"({estimates['hidden_share']:.1%}) are estimated to be positive."
+        f"In {found['n_off']:,} of {found['n_groups']:,} groups of rows the labels differ from "
+        f"those expected by more than chance, most where {worst['attribute']} is "
+        f"{worst['group']}: {worst['labelled']:,} labels, {than} than the "
+        f"{number_text(worst['expected'], 3)} expected. The model describes these labels only "
+        "roughly; transform the column, use boosting, or name it as a propensity column if it "
+        "drives labelling."
     )
 
 
@@ -223,32 +243,40 @@ def comparison_sentence(summary: dict[str, Any]) -> str:
         scar = rows["SCAR"]
         text += (
             f" Assuming that all positives are labelled equally often would give "
-            f"{scar['class_prior']:.1%}, and of the {top:,} unlabelled rows ranked highest here "
-            f"{scar['agreement']:.0%} would be among its highest {top:,}."
+            f"{scar['class_prior']:.1%}. A list of the {top:,} most probable hidden positives made "
+            f"under that assumption would share {scar['agreement']:.0%} of its rows with the list "
+            "made here."
         )
     return text
 
 
 def convergence_sentence(summary: dict[str, Any]) -> str:
     """Whether the fit settled."""
-    convergence = summary["convergence"]
+    convergence, estimates = summary["convergence"], summary["estimates"]
     rounds = f"{convergence['n_iter']} round{'s' if convergence['n_iter'] != 1 else ''}"
-    prior = summary["estimates"]["fitted_class_prior"]
+    prior = estimates["fitted_class_prior"]
     settled = "settled" if convergence["converged"] else "had not settled"
-    if summary["certainty"] is not None:
-        return (
-            f"The first step, SAR-EM, {settled} after {rounds}. The class prior in the fit was "
-            f"{prior:.1%}."
+    if convergence["cross_fit"]:
+        text = (
+            f"The first of five steps, SAR-EM, {settled} after {rounds}; the later steps take out "
+            f"its bias, so its own class prior, {convergence['first_class_prior']:.1%}, is not the "
+            f"one reported, {prior:.1%}."
         )
-    return (
-        f"The fit {settled} after {rounds}. The mean class probability in the fit was {prior:.1%}."
-    )
-
-
-def about(number: float) -> str:
-    """A count with no more digits than an estimate deserves: three."""
-    digits = max(0, len(str(int(number))) - 3)
-    return f"{round(number, -digits):,.0f}"
+        if convergence["C"] is not None:
+            text += (
+                f" The penalty that predicts held-out labels best is C = "
+                f"{number_text(convergence['C'])}."
+            )
+        return text
+    text = f"The fit {settled} after {rounds}."
+    if not estimates["rows_of_the_fit"]:
+        text += f" The class prior in the rows of the fit was {prior:.1%}."
+    if convergence["falls"]:
+        text += (
+            " The log-likelihood need not rise in every round: a decay below 1 favours sure "
+            "positives over likelihood."
+        )
+    return text
 
 
 def propensity_alt(attribute: dict[str, Any]) -> str:
@@ -257,7 +285,8 @@ def propensity_alt(attribute: dict[str, Any]) -> str:
     if attribute["share"] is None:
         return (
             f"Curve: chance that a positive is labelled by {attribute['feature']}, from "
-            f"{chances[0]:.0%} at {values[0]:.4g} to {chances[-1]:.0%} at {values[-1]:.4g}."
+            f"{chances[0]:.0%} at {number_text(values[0])} to {chances[-1]:.0%} at "
+            f"{number_text(values[-1])}."
         )
     shown = ", ".join(f"{v} {c:.0%}" for v, c in zip(values, chances, strict=True))
     return f"Bars: chance that a positive is labelled by {attribute['feature']}: {shown}."
@@ -289,9 +318,24 @@ def convergence_alt(history: dict[str, Any]) -> str:
     """What the three panels of convergence show."""
     return (
         f"Lines over {history['n_iter']} rounds: log-likelihood from "
-        f"{history['log_likelihood'][0]:.4g} to {history['log_likelihood'][-1]:.4g}, class prior "
-        f"from {history['class_prior'][0]:.3f} to {history['class_prior'][-1]:.3f}, and slope."
+        f"{number_text(history['log_likelihood'][0])} to "
+        f"{number_text(history['log_likelihood'][-1])}, class prior from "
+        f" {history['class_prior'][0]:.3f} to {history['class_prior'][-1]:.3f}, and slope."
     )
+
+
+def review_alt(review: dict[str, Any]) -> str:
+    """What the review curve shows."""
+    shown = ", ".join(
+        f"{row['checked']:,} rows {about(row['expected'])}" for row in review["steps"]
+    )
+    return f"Line: expected positives by number of unlabelled rows checked: {shown}."
+
+
+def label_fit_alt(deciles: list[dict[str, Any]]) -> str:
+    """What the bars of labels seen and expected show."""
+    shown = ", ".join(f"{row['labelled']:,} and {row['expected']:.0f}" for row in deciles)
+    return f"Bars: labels seen and expected, by tenth of the rows, lowest chance first: {shown}."
 
 
 def test_alt(test: dict[str, Any]) -> str:

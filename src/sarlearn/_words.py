@@ -1,0 +1,87 @@
+"""Numbers and lists in plain words, as terminal, report, plots and ``summary()`` write them.
+
+Below all rooms: it imports none of them.
+"""
+
+from collections.abc import Sequence
+
+# Cells of a table with fewer expected cases than this carry no ratio (Cochran, Biometrics 10,
+# 417, 1954).
+ENOUGH = 5
+
+
+def listed(words: Sequence[str], most: int | None = None) -> str:
+    """``a``, ``a and b``, ``a, b and c``; beyond ``most`` names, how many more there are."""
+    words = [str(word) for word in words]
+    if most is not None and len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most} more"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """A number as people write it: no powers of ten, commas from 10,000 on, ``digits`` digits.
+
+    Examples
+    --------
+    >>> [number_text(x) for x in (11853.27, 2019, 3.0, 0.00012345, 28.517)]
+    ['11,853', '2019', '3', '0.0001234', '28.52']
+    """
+    value = float(value)
+    if value != value:
+        return "(missing)"
+    size = abs(value)
+    if size >= 10.0**digits:
+        return f"{value:,.0f}" if size < 1e15 else f"{value:.{digits}g}"
+    if size and size < 1e-9:
+        return f"{value:.{digits}g}"
+    text = f"{value:.{digits}g}"
+    if "e" in text:  # small numbers
+        decimals = digits - 1 - int(text.partition("e")[2])
+        text = f"{value:.{decimals}f}".rstrip("0")
+    return text
+
+
+def about(number: float) -> str:
+    """A count with no more digits than an estimate deserves: three."""
+    digits = max(0, len(str(int(abs(number)))) - 3)
+    return f"{round(number, -digits):,.0f}"
+
+
+def counted(number: int, what: str, plural: str | None = None) -> str:
+    """``1 row``, ``12 rows``."""
+    return f"{number:,} {what if number == 1 else plural or what + 's'}"
+
+
+def share_text(value: float) -> str:
+    """A score that is a share, with a word where it leaves [0, 1]: an estimate can."""
+    if value > 1:
+        return f"{value:.1%} (beyond 100 %: the propensities are too low, or it is chance)"
+    return f"{value:.1%}"
+
+
+def odds_sentence(row: dict, outcome: str) -> str:
+    """An odds ratio in words: how the odds of ``outcome`` compare.
+
+    ``row`` has ``odds_ratio``, ``against`` and, where counts are known, ``few``, ``rows`` and
+    ``labelled``.
+    """
+    if row.get("few"):
+        return (
+            f"Too few rows to say: {counted(row['rows'], 'row')}, "
+            f"{row['labelled']:,} of them labelled."
+        )
+    ratio, others = row["odds_ratio"], f"those of {row['against']}"
+    if row["against"] == "1 less":  # nothing is known of the column but its name
+        more = f"One more of {row['attribute']}"
+        return f"{more} multiplies the odds of {outcome} by {_factor(ratio)}."
+    if 0.95 <= ratio <= 1.05:
+        return f"The odds of {outcome} are about {others}."
+    if ratio > 1:
+        return f"The odds of {outcome} are {_factor(ratio)} times {others}."
+    return f"The odds of {outcome} are lower than {others}, by a factor of {_factor(1 / ratio)}."
+
+
+def _factor(ratio: float) -> str:
+    if ratio > 100:
+        return "more than 100"
+    return f"{ratio:.1f}" if ratio >= 0.95 else number_text(ratio, 2)
