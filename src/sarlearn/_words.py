@@ -35,6 +35,8 @@ def number_text(value: float, digits: int = 4) -> str:
     if size and size < 1e-9:
         return f"{value:.{digits}g}"
     text = f"{value:.{digits}g}"
+    if "e+" in text:  # rounded up to the next power of ten
+        return f"{value:,.0f}"
     if "e" in text:  # small numbers
         decimals = digits - 1 - int(text.partition("e")[2])
         text = f"{value:.{decimals}f}".rstrip("0")
@@ -62,15 +64,16 @@ def share_text(value: float) -> str:
 def odds_sentence(row: dict, outcome: str) -> str:
     """An odds ratio in words: how the odds of ``outcome`` compare.
 
-    ``row`` has ``odds_ratio``, ``against`` and, where counts are known, ``few``, ``rows`` and
-    ``labelled``.
+    ``row`` has ``odds_ratio``, ``against``, ``numeric`` (is that a number?) and, where counts
+    are known, ``few``, ``rows`` and ``labelled``.
     """
     if row.get("few"):
         return (
             f"Too few rows to say: {counted(row['rows'], 'row')}, "
             f"{row['labelled']:,} of them labelled."
         )
-    ratio, others = row["odds_ratio"], f"those of {row['against']}"
+    ratio = row["odds_ratio"]
+    others = f"those {'at' if row['numeric'] else 'of'} {row['against']}"
     if row["against"] == "1 less":  # nothing is known of the column but its name
         more = f"One more of {row['attribute']}"
         return f"{more} multiplies the odds of {outcome} by {_factor(ratio)}."

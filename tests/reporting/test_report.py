@@ -14,7 +14,7 @@ from sarlearn import SAREMClassifier
 from sarlearn._view.parts import take_apart
 from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning
 from sarlearn.reporting import Report, comparison, render, report, summarize, words
-from sarlearn.reporting.effects import importance
+from sarlearn.reporting.effects import importance, typical_values
 from sarlearn.reporting.figures import _inline
 from sarlearn.reporting.render import _in_columns, _ratio
 from sarlearn.reporting.summarize import plain_values
@@ -72,10 +72,10 @@ def test_the_numbers_add_up(table, model, page):
     assert data["labelled"] == s.sum()
     assert data["unlabelled"] == 1500 - s.sum()
     assert data["attributes"] == 6
-    assert estimates["hidden_positives"] == pytest.approx(posterior[s == 0].sum())
-    assert estimates["class_prior"] == pytest.approx(posterior.mean())
-    assert estimates["label_frequency"] == pytest.approx(s.sum() / posterior.sum())
-    assert estimates["fitted_class_prior"] == pytest.approx(model[-1].class_prior_)
+    assert estimates["class_prior"] == model[-1].class_prior_ == estimates["fitted_class_prior"]
+    assert estimates["label_frequency"] == pytest.approx(model[-1].label_frequency_)
+    assert estimates["hidden_positives"] == pytest.approx(1500 * model[-1].class_prior_ - s.sum())
+    assert estimates["sum_of_posteriors"] == pytest.approx(posterior.sum())
     for attribute in found["propensity"]["attributes"]:
         groups = attribute["groups"]
         assert sum(group["rows"] for group in groups) == 1500
@@ -103,8 +103,10 @@ def test_odds_ratios_are_those_of_the_propensity_model(table, model, page):
     coef = dict(zip(final.propensity_features_, final.propensity_coef_[0], strict=True))
     names = encoder.feature_names_out_
     age = names.index("age")
-    assert odds["age"]["odds_ratio"] == pytest.approx(np.exp(coef[age]))
-    assert odds["age"]["against"] == f"{table['age'].std(ddof=0):.4g} less"
+    low, high = table["age"].quantile([0.25, 0.75])
+    assert odds[f"age = {high:g}"]["against"] == f"{low:g}"
+    change = coef[age] * (high - low) / table["age"].std(ddof=0)
+    assert odds[f"age = {high:g}"]["odds_ratio"] == pytest.approx(np.exp(change))
     plans = {value: coef[names.index(f"plan={value}")] for value in ("none", "basic", "full")}
     share = table["plan"].value_counts(normalize=True)
     average = sum(plans[value] * share[value] for value in plans)
@@ -118,7 +120,7 @@ def test_odds_of_gaps_and_of_two_values(page):
     odds = {row["level"]: row for row in page.to_dict()["classifier"]["odds"]}
     assert len(odds) == 12
     assert odds["smoker = True"]["against"] == "False"
-    assert odds["bmi (missing)"]["against"] == "known"
+    assert odds["bmi (missing)"]["against"] == "rows where it is known"
 
 
 def test_importance_finds_the_columns_that_matter(page):
@@ -142,8 +144,7 @@ def test_the_comparison_refits_under_other_assumptions(table, model, page):
     assert rows["SAR"]["rank_correlation"] == pytest.approx(1)
     assert rows["SCAR"]["agreement"] < 1
     scar = make_table_classifier(drop=LEFT_OUT).fit(table, s)
-    expected = scar.predict_posterior(table, s).mean()
-    assert rows["SCAR"]["class_prior"] == pytest.approx(expected)
+    assert rows["SCAR"]["class_prior"] == pytest.approx(scar[-1].class_prior_)
     Z = model[0].transform(table)
     naive = LogisticRegression(tol=1e-10, max_iter=1000).fit(Z, s).predict_proba(Z)[:, 1]
     loss = -np.mean(np.log(np.where(s == 1, naive, 1 - naive)))
@@ -185,7 +186,7 @@ def test_the_page_needs_nothing_else(page):
     assert len(ids) == len(set(ids))
     labels = [v for _, key, v in found.attributes if key == "aria-label"]
     assert any(v.startswith("Curve: chance that a positive is labelled by age") for v in labels)
-    assert found.tags.count("svg") == 6
+    assert found.tags.count("svg") == 8
     assert "constant" not in page.to_dict()["data"]["left_out"]  # not a column of the model
 
 
@@ -243,12 +244,13 @@ def test_arrays_and_names():
     assert found["candidates"]["id"] == "row"
     assert int(found["candidates"]["rows"][0]["id"]) >= 1
     odds = found["propensity"]["odds"]
-    assert [row["against"] for row in odds] == ["1 less", "1 less"]
+    assert [(row["level"], row["against"]) for row in odds] == [("a = 1", "0"), ("b = 1", "0")]
     np.testing.assert_allclose(
         [row["odds_ratio"] for row in odds], np.exp(model.propensity_coef_[0])
     )
-    spread = {row["level"]: row["odds_ratio"] for row in found["classifier"]["odds"]}
-    assert spread["c"] == pytest.approx(np.exp(model.coef_[0, 2] * data.X[:, 2].std()))
+    spread = {row["attribute"]: row["odds_ratio"] for row in found["classifier"]["odds"]}
+    low, high = typical_values(data.X[:, 2])
+    assert spread["c"] == pytest.approx(np.exp(model.coef_[0, 2] * (high - low)))
     assert "Read with care" not in page.to_html()
     with pytest.raises(ValueError, match="ids has 2 values, X has 600 rows"):
         report(model, data.X, data.s, ids=[1, 2])
@@ -321,18 +323,7 @@ def test_a_sentence_given_as_text_is_shown_and_hides_nothing(page):
     assert sum("12" in text for text in found) == 2
 
 
-def test_plain_words():
-    row = {"attribute": "age", "level": "age", "against": "10 less", "odds_ratio": 2.0}
-    higher = "With 10 more of it, the odds of x are 2.0 times as high."
-    assert words.odds_sentence(row, "x") == higher
-    row |= {"level": "plan = a", "against": "b", "odds_ratio": 0.25}
-    assert words.odds_sentence(row, "x") == "Against b, the odds of x are lower by a factor of 4.0."
-    assert "about the same" in words.odds_sentence(row | {"odds_ratio": 1.02}, "x")
-    assert "more than 100 times" in words.odds_sentence(row | {"odds_ratio": 1e9}, "x")
-    assert words.about(12345.6) == "12,300"
-    assert words.about(7.4) == "7"
-    assert words._listed(list("abcdefghij")) == "a, b, c, d, e, f, g, h and 2 more"
-    assert words._listed(["a"]) == "a"
+def test_ratios_on_a_page():
     assert [_ratio(x) for x in (5000, 0.0001, 1.234)] == ["> 1000", "< 0.001", "1.23"]
 
 
@@ -345,7 +336,7 @@ def test_headlines(page):
 
 def test_a_history_of_one_round_is_not_drawn(page):
     found = summary_with(page, convergence__log_likelihood=[-1.0])
-    assert render(found).count("<svg") == 5
+    assert render(found).count("<svg") == 7
 
 
 def test_cards_are_dealt_to_two_columns():

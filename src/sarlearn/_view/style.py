@@ -1,5 +1,7 @@
 """Colours and small drawing helpers shared by the displays."""
 
+from sarlearn._words import number_text
+
 # Okabe and Ito's palette, safe for the colour-blind (Wong, Nature Methods 8, 441, 2011).
 BLUE, ORANGE, GREEN, PINK, SKY, AMBER = (
     "#0072b2",
@@ -48,3 +50,15 @@ def tidy(ax, *, grid: str = "y") -> None:
 def as_percent(axis) -> None:
     """Label an axis of probabilities 10 %, 1 %, 0.1 %: as few digits as it takes."""
     axis.set_major_formatter(lambda value, _: f"{100 * value:.4g}%")
+
+
+def as_number(axis) -> None:
+    """Label an axis of numbers without powers of ten."""
+    axis.set_major_formatter(lambda value, _: number_text(value))
+
+
+def name_rows(ax, places, names) -> None:
+    """Name the rows of a chart; names are text of the user, never formulas."""
+    ax.set_yticks(places, names)
+    for text in ax.get_yticklabels():
+        plain(text)

@@ -75,7 +75,7 @@ def run_checks(
             name: {"text": why} for name in ("intervals", "identifiability", "sensitivity")
         }
     with watch("Resampling for intervals"):
-        found["intervals"] = _intervals(parts, seen, n_resamples, n_jobs, random_state)
+        found["intervals"] = _intervals(parts, labelled, seen, n_resamples, n_jobs, random_state)
     with watch("Looking for other solutions"):
         result = identifiability(
             parts.final, parts.matrix, seen, n_starts=n_starts, random_state=random_state
@@ -122,7 +122,9 @@ def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[st
     }
 
 
-def _intervals(parts: Parts, seen, n_resamples: int, n_jobs, random_state) -> dict[str, Any]:
+def _intervals(
+    parts: Parts, labelled, seen, n_resamples: int, n_jobs, random_state
+) -> dict[str, Any]:
     result = bootstrap(
         parts.final,
         parts.matrix,
@@ -135,15 +137,18 @@ def _intervals(parts: Parts, seen, n_resamples: int, n_jobs, random_state) -> di
     for key, name in (("class_prior", "class prior"), ("label_frequency", "label frequency")):
         low, high = result.interval(key)
         rows.append(_interval(name, result.estimates[key], low, high, "share"))
+    of_these = parts, labelled, parts.final.predict_posterior(parts.matrix, seen)
     # Odds ratios as the report tells them: of each resample, the same contrasts.
     drawn = [
         {
             row["level"]: row["odds_ratio"]
-            for row in propensity_odds(parts, coef[:-1], max_levels=len(coef))
+            for row in propensity_odds(*of_these, coef=coef[:-1], max_levels=len(coef))
         }
         for coef in result.resamples["propensity_coef"]
     ]
-    for row in propensity_odds(parts):
+    for row in propensity_odds(*of_these):
+        if row["few"]:
+            continue
         low, high = np.quantile([odds[row["level"]] for odds in drawn], [0.025, 0.975])
         name = f"odds of a label: {row['level']} against {row['against']}"
         rows.append(_interval(name, row["odds_ratio"], low, high, "ratio"))

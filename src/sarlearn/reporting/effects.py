@@ -68,6 +68,7 @@ class _Levels:
             "attribute": attribute.name,
             "level": name,
             "against": against,
+            "numeric": attribute.numeric and not name.endswith(MISSING),
             "odds_ratio": float(np.exp(np.clip(change, -700, 700))),
             "rows": int(np.sum(first)),
             "labelled": int(np.sum(self._labelled[first])),

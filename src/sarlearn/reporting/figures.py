@@ -6,7 +6,8 @@ import warnings
 from functools import partial
 from typing import Any
 
-from sarlearn._view.style import BLUE, MUTED, ORANGE, SERIES, as_percent, plain, shorten, tidy
+from sarlearn._view.draw import draw_choices, draw_label_fit, draw_null, draw_review
+from sarlearn._view.style import BLUE, MUTED, SERIES, name_rows, shorten, tidy
 from sarlearn.inspection.displays import (
     ConvergenceDisplay,
     LabelCalibrationDisplay,
@@ -77,6 +78,15 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         ),
         "alt": words.posterior_alt(summary["posterior"]),
     }
+    deciles = summary["label_fit"]["deciles"]
+    drawn["label_fit"] = {
+        "svg": _draw("labelfit", 3.2, lambda ax: draw_label_fit(ax, deciles)),
+        "alt": words.label_fit_alt(deciles),
+    }
+    drawn["review"] = {
+        "svg": _draw("review", 3.2, lambda ax: draw_review(ax, summary["review"])),
+        "alt": words.review_alt(summary["review"]),
+    }
     drawn |= _check_figures(summary["checks"] or {})
     history = summary["convergence"]
     if len(history.get("log_likelihood", ())) > 1:
@@ -95,41 +105,27 @@ def _check_figures(checks: dict[str, Any]) -> dict[str, Any]:
     test, tried = checks.get("scar_test", {}), checks.get("sensitivity", {})
     if "statistic" in test:
         drawn["scar_test"] = {
-            "svg": _draw("scartest", 2.6, lambda ax: _null(ax, test)),
+            "svg": _draw(
+                "scartest",
+                2.8,
+                lambda ax: draw_null(ax, test["null_statistics"], test["statistic"]),
+            ),
             "alt": words.test_alt(test),
         }
     if "choices" in tried:
-        n_rows = len(tried["choices"]) + len(tried["scaled"])
+        rows = [(row["name"], row["class_prior"]) for row in tried["choices"]]
+        rows += [
+            (f"propensities × {row['factor']:.2f}", row["class_prior"]) for row in tried["scaled"]
+        ]
         drawn["sensitivity"] = {
-            "svg": _draw("sensitivity", 0.8 + 0.22 * n_rows, lambda ax: _choices(ax, tried)),
+            "svg": _draw(
+                "sensitivity",
+                1.2 + 0.24 * len(rows),
+                lambda ax: draw_choices(ax, rows, tried["class_prior"]),
+            ),
             "alt": words.sensitivity_alt(tried),
         }
     return drawn
-
-
-def _null(ax, test: dict[str, Any]) -> None:
-    ax.hist(test["null_statistics"], bins=20, color=BLUE, alpha=0.7, label="if SCAR held")
-    ax.axvline(test["statistic"], color=ORANGE, linewidth=2, label="these labels")
-    ax.set_xlabel("likelihood ratio")
-    ax.set_ylabel("simulated tables")
-    ax.yaxis.get_major_locator().set_params(integer=True)
-    ax.legend(frameon=False)
-    tidy(ax)
-
-
-def _choices(ax, tried: dict[str, Any]) -> None:
-    rows = [(row["name"], row["class_prior"]) for row in tried["choices"]]
-    rows += [(f"propensities x {row['factor']:.2f}", row["class_prior"]) for row in tried["scaled"]]
-    place = range(len(rows))[::-1]
-    ax.axvline(tried["class_prior"], color=ORANGE, linewidth=1.4, label="this model")
-    ax.plot([prior for _, prior in rows], place, "o", color=BLUE, markersize=4.5)
-    ax.set_yticks(place, [shorten(name, 30) for name, _ in rows])
-    for text in ax.get_yticklabels():
-        plain(text)
-    ax.set_xlim(0, 1)
-    as_percent(ax.xaxis)
-    ax.set_xlabel("class prior")
-    tidy(ax, grid="both")
 
 
 def _propensity(display: PropensityDisplay, ax) -> None:
@@ -152,9 +148,7 @@ def _calibration(ax, approaches: list[dict]) -> None:
 def _bars(ax, importance: list[dict]) -> None:
     position = range(len(importance))[::-1]
     ax.barh(position, [row["change"] for row in importance], color=BLUE, height=0.62)
-    ax.set_yticks(position, [shorten(row["attribute"]) for row in importance])
-    for text in ax.get_yticklabels():
-        plain(text)
+    name_rows(ax, position, [shorten(row["attribute"]) for row in importance])
     ax.set_xlabel("mean change of probability")
     ax.set_xlim(left=0)
     ax.locator_params(axis="x", nbins=5)

@@ -49,6 +49,7 @@ def render(summary: dict[str, Any]) -> str:
         percent=_percent,
         short=_short,
         ratio=_ratio,
+        times=_times,
         about=about,
         number=number_text,
         labelling_words=lambda row: odds_sentence(row, "being labelled"),
@@ -108,6 +109,10 @@ def _ratio(number: float) -> str:
     if number >= 1000 or number < 0.001:
         return "> 1000" if number > 1 else "< 0.001"
     return f"{number:.2f}"
+
+
+def _times(factor: float) -> str:
+    return "× 100 and more" if factor >= 100 else f"× {factor:.1f}"
 
 
 def _short(text, length: int = MAX_NAME) -> str:

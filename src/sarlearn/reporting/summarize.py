@@ -10,6 +10,7 @@ from sarlearn._view.curves import convergence, posterior_by, propensity_by
 from sarlearn._view.parts import Attribute, Parts, take_apart
 from sarlearn.reporting import words
 from sarlearn.reporting.candidates import candidates, review
+from sarlearn.reporting.column_list import column_list
 from sarlearn.reporting.comparison import compare, fitted_to, positives_of
 from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
 from sarlearn.reporting.label_fit import label_fit
@@ -83,6 +84,7 @@ def summarize(
         "label": label,
         "model": _model(parts),
         "data": _data(parts, labelled),
+        "columns": column_list(parts),
         "estimates": estimates,
         "certainty": _certainty(parts, labelled, f),
         "propensity": {

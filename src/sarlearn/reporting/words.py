@@ -130,7 +130,7 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
         "labelled rarely looks the same as a rare class labelled often.",
         "The rows are a fair sample of those the answer is wanted for.",
         "The figures are estimates"
-        + ("" if summary["checks"] else " without error bars")
+        + ("" if summary["checks"] or summary["certainty"] else " without error bars")
         + ". Groups with few labelled rows are the least certain.",
     ]
 
