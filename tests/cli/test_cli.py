@@ -74,7 +74,7 @@ def test_fit_as_text_with_other_settings(call, folder):
     )
     assert (code, err) == (0, "")
     assert re.match(r"About [\d,]+ of the [\d,]+ unlabelled rows \(", out)
-    assert "plan = full: Against the average row, the odds of being labelled are" in out
+    assert "plan = full: The odds of being labelled are" in out
     assert "pin the class prior down" not in out
     assert out.rstrip().endswith("Wrote other.skops.")
     model = load_file(folder / "other.skops").model
@@ -243,7 +243,7 @@ def test_hostile_tables(call, folder):
         *("-o", "hostile.skops", "--report", "hostile.html"),
     )
     assert code == 0
-    assert "emoji 🦄🔥 = 🔥: Against the average row" in out
+    assert "emoji 🦄🔥 = 🔥: The odds of being labelled" in out
     code, _, _ = call(
         "predict", "hostile.skops", "hostile.csv", "-o", "hostile_scored.csv", "--force"
     )

@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._view.parts import take_apart
+from sarlearn._view.svg import inline
 from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning
 from sarlearn.reporting import Report, comparison, render, report, summarize, words
 from sarlearn.reporting.effects import importance, typical_values
-from sarlearn.reporting.figures import _inline
 from sarlearn.reporting.render import _in_columns, _ratio
 from sarlearn.reporting.summarize import plain_values
 from sarlearn.tables import make_table_classifier
@@ -232,7 +232,7 @@ def test_text_in_drawings_is_left_alone():
     text = '<text>#0072b2 id="a"</text></svg>'
     svg = '<svg viewBox="0 0 1 1" x="1"><g id="a" style="fill: #0072b2"/>' + text
     expected = '<svg viewBox="0 0 1 1"><g id="k-a" style="fill: var(--c1)"/>' + text
-    assert _inline(svg, "k") == expected
+    assert inline(svg, "k", {"#0072b2": "var(--c1)"}) == expected
 
 
 def test_arrays_and_names():

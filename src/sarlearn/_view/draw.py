@@ -136,7 +136,7 @@ def draw_maxima(ax, priors, drop, *, line: float, profile: tuple[float, float]) 
 
     ``drop`` is how far below the best each of them is; ``line`` from where on one does not count.
     """
-    found = _together(np.asarray(priors), np.asarray(drop))
+    found = maxima_together(priors, drop)
     ax.axvspan(*profile, color=BLUE, alpha=0.12, linewidth=0, label="class priors the labels admit")
     ax.axhline(
         line, color=MUTED, linestyle="--", linewidth=1, label="fits as well, above this line"
@@ -146,18 +146,19 @@ def draw_maxima(ax, priors, drop, *, line: float, profile: tuple[float, float]) 
         ax.annotate(
             f"{count} of {len(priors)} starts: {prior:.1%}",
             (prior, below),
-            xytext=(12, 0),
+            xytext=(14 if prior < 0.6 else -14, 0),
             textcoords="offset points",
+            ha="left" if prior < 0.6 else "right",
             va="center",
             fontsize="small",
         )
 
 
-def _together(priors: np.ndarray, drop: np.ndarray) -> list[tuple[float, float, int]]:
+def maxima_together(priors, drop) -> list[tuple[float, float, int]]:
     """Maxima that are the same but for rounding, with their number."""
     found: list[list] = []
     for prior, below in sorted(
-        zip(priors.tolist(), drop.tolist(), strict=True), key=lambda p: p[1]
+        zip(map(float, priors), map(float, drop), strict=True), key=lambda p: p[1]
     ):
         for group in found:
             if abs(group[0] - prior) < 0.01 and abs(group[1] - below) < 0.1 * (1 + below):

@@ -28,15 +28,27 @@ def plain(text_artist):
     return text_artist
 
 
-def new_axes(ax):
-    """The given axes, or those of a new figure."""
+def new_axes(ax, height: float | None = None):
+    """The given axes, or those of a new figure, of a height in inches."""
     if ax is not None:
         return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("Plots need matplotlib: pip install 'sarlearn[plot]'.") from error
-    return plt.subplots(layout="constrained")[1]
+    size = None if height is None else (6.4, height)
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def stack_panels(ax, heights) -> list:
+    """Panels, one above the other, in the place of given axes."""
+    from matplotlib.gridspec import GridSpecFromSubplotSpec
+
+    ax.set_axis_off()
+    grid = GridSpecFromSubplotSpec(
+        len(heights), 1, subplot_spec=ax.get_subplotspec(), height_ratios=heights
+    )
+    return [ax.figure.add_subplot(place) for place in grid]
 
 
 def tidy(ax, *, grid: str = "y") -> None:

@@ -1,6 +1,7 @@
 """The ``sarlearn`` command. Importing it costs next to nothing; each command imports its own."""
 
 import os
+import shlex
 import sys
 
 
@@ -26,7 +27,8 @@ def run(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a name may hold what the terminal cannot show
     try:
         arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
-        result = app.main(args=arguments, prog_name="sarlearn", standalone_mode=False)
+        command = shlex.join(["sarlearn", *arguments])
+        result = app.main(args=arguments, prog_name="sarlearn", standalone_mode=False, obj=command)
         return result if isinstance(result, int) else 0
     except click.exceptions.Abort:
         return _tell("stopped.", 130)

@@ -97,6 +97,22 @@ def collected_warnings() -> Iterator[list[Warning]]:
         print(f"Warning: {text}", file=sys.stderr)
 
 
+def print_warnings(sentences: Sequence[str], said: Sequence[Warning]) -> None:
+    """Print warnings of a summary to stderr, but for those that were printed before."""
+    told = {" ".join(str(warning).split()) for warning in said}
+    for sentence in sentences:
+        if sentence not in told:
+            print(f"Warning: {sentence}", file=sys.stderr)
+
+
+def command_line() -> str | None:
+    """The command as it was typed, for the record."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.obj
+
+
 def print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, indent=2))
 

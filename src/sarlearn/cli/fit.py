@@ -7,9 +7,11 @@ from sarlearn._words import about, odds_sentence
 from sarlearn.cli.common import (
     check_outputs,
     collected_warnings,
+    command_line,
     print_json,
     print_rows,
     print_text,
+    print_warnings,
     read_labelled,
 )
 from sarlearn.cli.progress import progress, watched
@@ -85,7 +87,9 @@ def fit(
             warnings=messages,
             checks=checks,
             whole=whole,
+            command=command_line(),
         )
+    print_warnings(summary["warnings"], messages)
     if report is not None:
         with progress("Drawing the report"):
             page = Report(summary)
@@ -140,28 +144,40 @@ def _settings(method: str, classifier: str, C: float | None, stop: str | None, s
     return {name: value for name, value in given.items() if value is not None}
 
 
+def _ranges(certainty: dict[str, Any] | None) -> list[list[str]]:
+    """Of hidden positives, class prior and label frequency: a cell each, or none at all."""
+    if certainty is None or certainty["hidden_positives"] is None:
+        return [[], [], []]
+    shares = ((certainty["low"], certainty["high"]), certainty["label_frequency"])
+    low, high = certainty["hidden_positives"]
+    return [[f"{about(low)} to {about(high)}"], *([f"{a:.1%} to {b:.1%}"] for a, b in shares)]
+
+
 def print_summary(summary: dict[str, Any]) -> None:
     """The main figures of a summary as text."""
     data, estimates = summary["data"], summary["estimates"]
+    hidden, prior, frequency = _ranges(summary["certainty"])
     print_text(summary["text"]["headline"])
     print_rows(
         [
-            ("rows", f"{data['rows']:,}"),
-            ("labelled", f"{data['labelled']:,}"),
-            ("hidden positives (estimate)", about(estimates["hidden_positives"])),
-            ("class prior", f"{estimates['class_prior']:.1%}"),
-            ("label frequency", f"{estimates['label_frequency']:.1%}"),
+            ("rows", f"{data['rows']:,}", *[""] * len(hidden)),
+            ("labelled", f"{data['labelled']:,}", *[""] * len(hidden)),
+            ("hidden positives (estimate)", about(estimates["hidden_positives"]), *hidden),
+            ("class prior", f"{estimates['class_prior']:.1%}", *prior),
+            ("label frequency", f"{estimates['label_frequency']:.1%}", *frequency),
         ]
     )
     if summary["propensity"]["odds"]:
         print_text("\nWho gets labelled:")
         for row in summary["propensity"]["odds"]:
             print_text(f"  {row['level']}: {odds_sentence(row, 'being labelled')}")
+    print_text(f"\n{summary['text']['review']}")
     if summary["text"]["sure"]:
         print_text(f"\n{summary['text']['sure']}")
     if summary["checks"]:
         print_text("\nChecks:")
         for sentence in check_sentences(summary["checks"]):
             print_text(f"  {sentence}")
+    print_text(f"\n{summary['text']['label_fit']}")
     print_text(f"\n{summary['text']['comparison']}")
     print_text(summary["text"]["convergence"])

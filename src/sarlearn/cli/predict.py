@@ -9,8 +9,10 @@ from sarlearn.cli.common import (
     check_columns,
     check_outputs,
     collected_warnings,
+    command_line,
     print_json,
     print_text,
+    print_warnings,
 )
 from sarlearn.cli.progress import progress
 from sarlearn.reporting import Report, summarize
@@ -114,8 +116,10 @@ def report(
             source=Path(table).name,
             label=label,
             warnings=messages,
+            command=command_line(),
         )
         Report(summary).save(output)
+    print_warnings(summary["warnings"], messages)
     if as_json:
         print_json(summary)
     else:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.stats import norm
 from sklearn.base import clone
@@ -15,10 +14,13 @@ from sklearn.utils import check_array
 
 from sarlearn._compat import safe_indexing
 from sarlearn._engine.joint import JointLogistic
+from sarlearn._view.draw import draw_band, draw_intervals
+from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, generators
 from sarlearn._view.parallel import run_all
-from sarlearn._view.parts import FEW_VALUES, take_apart
-from sarlearn._view.style import BLUE, new_axes, plain, shorten, tidy
+from sarlearn._view.parts import FEW_VALUES, take_apart, value_text
+from sarlearn._view.style import new_axes, shorten, stack_panels
+from sarlearn._words import number_text
 from sarlearn.classifiers import SAREMClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 
@@ -27,10 +29,11 @@ __all__ = ["BootstrapResult", "bootstrap"]
 # Groups of rows left out in turn, for the acceleration of BCa.
 JACKKNIFE_GROUPS = 50
 CURVE_POINTS = 20
+MAX_CATEGORIES = 12
 
 
 @dataclass
-class BootstrapResult:
+class BootstrapResult(ShownInNotebooks):
     """What :func:`bootstrap` found; ``print`` gives the main intervals in words.
 
     Attributes
@@ -43,7 +46,8 @@ class BootstrapResult:
     standard_errors : dict of str to ndarray, or None
         From the observed information, for ``decay=1`` and ``stop="fixed_point"``.
     curve_points : list of (feature, value)
-        Where ``propensity_curve`` was computed, other propensity columns at their mean.
+        Where ``propensity_curve`` was computed, in the units of the table; other columns are at
+        their mean.
     feature_names, propensity_names : list of str
     n_not_converged : int
     """
@@ -51,7 +55,7 @@ class BootstrapResult:
     estimates: dict[str, np.ndarray]
     resamples: dict[str, np.ndarray] = field(repr=False)
     standard_errors: dict[str, np.ndarray] | None = field(repr=False)
-    curve_points: list[tuple[str, float]] = field(repr=False)
+    curve_points: list[tuple[str, float | str]] = field(repr=False)
     feature_names: list[str] = field(repr=False)
     propensity_names: list[str] = field(repr=False)
     n_not_converged: int
@@ -134,26 +138,71 @@ class BootstrapResult:
             )
         return "\n".join(lines)
 
+    def _table(self):
+        rows = [
+            (name, f"{value:.1%}", f"{low:.1%} to {high:.1%}")
+            for name, value, low, high in self._shares()
+        ]
+        if "propensity_odds_ratio" in self.estimates:
+            low, high = self.interval("propensity_odds_ratio")
+            for j, name in enumerate(self.propensity_names):
+                ratio = self.estimates["propensity_odds_ratio"][j]
+                ends = f"{number_text(low[j], 3)} to {number_text(high[j], 3)}"
+                rows.append((f"odds of a label, per 1 of {name}", number_text(ratio, 3), ends))
+        return ("quantity", "estimate", "95 % interval"), rows
+
+    def _figure_height(self) -> float:
+        return 1.4 + 2.2 * len({feature for feature, _ in self.curve_points})
+
+    def _shares(self) -> list[tuple[str, float, float, float]]:
+        names = {"class_prior": "class prior", "label_frequency": "label frequency"}
+        return [
+            (name, float(self.estimates[key]), *map(float, self.interval(key)))
+            for key, name in names.items()
+        ]
+
     def plot(self, ax=None):
-        """Draw class prior, label frequency and the propensity curve with their intervals."""
-        ax = new_axes(ax)
-        names = ["share of positives", "share labelled among them"]
-        values = [self.estimates["class_prior"], self.estimates["label_frequency"]]
-        ends = [self.interval("class_prior"), self.interval("label_frequency")]
+        """Draw class prior and label frequency, then the propensity by each attribute.
+
+        Every panel has the 95 % intervals; numbers are in the units of the table.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Whose place the panels take; a new figure by default.
+
+        Returns
+        -------
+        axes : list of matplotlib axes
+            One for the two shares, and one for each propensity attribute.
+        """
+        features = list(dict.fromkeys(feature for feature, _ in self.curve_points))
+        if ax is None:
+            ax = new_axes(None, height=1.6 + 2.4 * len(features))
+        panels = stack_panels(ax, [1.0, *[2.2] * len(features)])
+        draw_intervals(panels[0], self._shares(), "share, with its 95 % interval")
         low, high = self.interval("propensity_curve")
-        for i, (feature, value) in enumerate(self.curve_points):
-            names.append(f"e at {shorten(feature, 18)} = {value:.3g}")
-            values.append(self.estimates["propensity_curve"][i])
-            ends.append((low[i], high[i]))
-        place = np.arange(len(names))[::-1]
-        ax.hlines(place, [e[0] for e in ends], [e[1] for e in ends], color=BLUE, linewidth=1.6)
-        ax.plot(values, place, "o", color=BLUE, markersize=4)
-        ax.set_yticks(place, names)
-        for text in ax.get_yticklabels():
-            plain(text)
-        ax.set_xlim(0, 1)
-        tidy(ax, grid="x")
-        return ax
+        for panel, feature in zip(panels[1:], features, strict=True):
+            here = [i for i, (name, _) in enumerate(self.curve_points) if name == feature]
+            values = [self.curve_points[i][1] for i in here]
+            curve = self.estimates["propensity_curve"]
+            if len(values) > FEW_VALUES and not isinstance(values[0], str):
+                draw_band(
+                    panel,
+                    values,
+                    curve[here],
+                    low[here],
+                    high[here],
+                    x_label=shorten(feature, 40),
+                    y_label="chance of a label",
+                )
+                continue
+            rows = [
+                (f"{feature} = {value_text(self.curve_points[i][1])}", curve[i], low[i], high[i])
+                for i in sorted(here, key=lambda i: -curve[i])
+            ]
+            draw_intervals(panel, rows, "chance that a positive is labelled")
+        return panels
 
 
 def bootstrap(
@@ -273,17 +322,19 @@ class _Probe:
     def __init__(self, parts, new):
         self._new = new
         base = np.asarray(parts.matrix.mean(axis=0)).ravel() if parts.n_rows else np.empty(0)
-        points, self.curve_points = [], []
-        for j in parts.propensity_positions:
-            column = safe_indexing(parts.matrix, [int(j)], axis=1)
-            values = np.unique(column.toarray() if sparse.issparse(column) else np.asarray(column))
-            if len(values) > FEW_VALUES:
-                values = np.unique(np.quantile(values, np.linspace(0.01, 0.99, CURVE_POINTS)))
-            for value in values:
+        points: list[np.ndarray] = []
+        self.curve_points: list[tuple[str, float | str]] = []
+        for attribute in parts.propensity_attributes:
+            values = attribute.distinct[:MAX_CATEGORIES]
+            if attribute.is_curve:
+                between = np.linspace(0.01, 0.99, CURVE_POINTS)
+                values = np.unique(np.nanquantile(attribute.values, between))
+            for value, block in zip(values, attribute.encode(values), strict=True):
                 point = np.array(base, dtype=np.float64)
-                point[j] = value
+                point[attribute.positions] = block
                 points.append(point)
-                self.curve_points.append((parts.names[j], float(value)))
+                shown = float(value) if attribute.numeric else str(value)
+                self.curve_points.append((attribute.name, shown))
         self._points = parts.like_matrix(np.array(points)) if points else None
 
     def quantities(self, model) -> dict[str, np.ndarray]:

@@ -9,9 +9,11 @@ from sklearn.utils import check_array
 
 from sarlearn._engine.joint import JointFit, JointLogistic
 from sarlearn._engine.label_model import PROFILE_DROP, LabelModel
+from sarlearn._view.draw import BELOW, draw_maxima, maxima_together
+from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, generators
 from sarlearn._view.parts import take_apart
-from sarlearn._view.style import BLUE, GREEN, MUTED, ORANGE, as_percent, new_axes, tidy
+from sarlearn._view.style import GREEN, ORANGE, as_number, as_percent, new_axes, tidy
 from sarlearn.classifiers import SAREMClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 
@@ -28,7 +30,7 @@ APART = 0.02
 
 
 @dataclass
-class IdentifiabilityResult:
+class IdentifiabilityResult(ShownInNotebooks):
     """What :func:`identifiability` found; ``print`` gives it in words.
 
     Attributes
@@ -160,23 +162,40 @@ class IdentifiabilityResult:
         """Draw the class prior and likelihood that each start reached."""
         ax = new_axes(ax)
         drop = self.log_likelihood[0] - self.log_likelihood
-        ax.plot(self.class_prior, drop, "o", color=BLUE, label="maxima from random starts")
-        if np.isfinite(self.swap_gap):
+        draw_maxima(ax, self.class_prior, drop, line=PROFILE_DROP, profile=self.profile)
+        if self._exchange_differs:
             ax.plot(
                 self.swap_class_prior, self.swap_gap, "s", color=ORANGE, label="roles exchanged"
             )
-        ax.axhline(PROFILE_DROP, color=MUTED, linestyle="--", linewidth=1)
-        ax.axvspan(*self.profile, color=BLUE, alpha=0.12, linewidth=0)
-        ax.axvline(self.model_class_prior, color=GREEN, linewidth=1, label="the model given")
+        ax.axvline(self.model_class_prior, color=GREEN, linewidth=1.4, label="the model given")
         ax.set_yscale("symlog", linthresh=1.0)
-        ax.invert_yaxis()
+        ax.set_ylim(max(2 * PROFILE_DROP, 2 * float(drop.max()), 0.0), -0.5)
+        as_number(ax.yaxis)
         ax.set_xlim(0, 1)
         as_percent(ax.xaxis)
         ax.set_xlabel("class prior")
         ax.set_ylabel("log-likelihood below the best")
-        ax.legend(frameon=False)
+        ax.legend(**BELOW)
         tidy(ax, grid="both")
         return ax
+
+    @property
+    def _exchange_differs(self) -> bool:
+        """Whether exchanged roles lead to another solution than the best one."""
+        return bool(
+            np.isfinite(self.swap_gap)
+            and (self.swap_gap > 0.1 or abs(self.swap_class_prior - self.class_prior[0]) > 0.01)
+        )
+
+    def _table(self):
+        drop = self.log_likelihood[0] - self.log_likelihood
+        rows = [
+            (f"{prior:.1%}", f"{below:.2f}", f"{count} of {len(drop)}")
+            for prior, below, count in maxima_together(self.class_prior, drop)
+        ]
+        if self._exchange_differs:
+            rows.append((f"{self.swap_class_prior:.1%}", f"{self.swap_gap:.2f}", "roles exchanged"))
+        return ("class prior", "log-likelihood below the best", "found from"), rows
 
 
 def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> IdentifiabilityResult:

@@ -17,10 +17,12 @@ from sarlearn._engine.joint import (
     nest,
 )
 from sarlearn._engine.joint_batch import BatchLogistic
+from sarlearn._view.draw import draw_null
 from sarlearn._view.flexible import flexible_score
+from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, check_positive, check_rows, generators, listed
 from sarlearn._view.parallel import run_all
-from sarlearn._view.style import BLUE, ORANGE, new_axes, tidy
+from sarlearn._view.style import new_axes
 
 __all__ = ["SCARTestResult", "scar_test"]
 
@@ -31,7 +33,7 @@ BLIND_SPOT = (
 
 
 @dataclass
-class SCARTestResult:
+class SCARTestResult(ShownInNotebooks):
     """What :func:`scar_test` found; ``print`` gives it in words.
 
     Attributes
@@ -102,13 +104,21 @@ class SCARTestResult:
     def plot(self, ax=None):
         """Draw the statistics of the simulated SCAR data sets, and the observed one."""
         ax = new_axes(ax)
-        ax.hist(self.null_statistics, bins=30, color=BLUE, alpha=0.7, label="simulated under SCAR")
-        ax.axvline(self.statistic, color=ORANGE, linewidth=2, label="observed")
-        ax.set_xlabel("likelihood ratio")
-        ax.set_ylabel("simulated data sets")
-        ax.legend(frameon=False)
-        tidy(ax)
+        draw_null(ax, self.null_statistics, self.statistic)
         return ax
+
+    def _table(self):
+        rows = [
+            ("p-value", self._p_text()),
+            ("likelihood ratio", f"{self.statistic:.1f}"),
+            ("simulated data sets", f"{len(self.null_statistics):,}"),
+            ("class prior, if SCAR holds", f"{self.class_prior:.1%}"),
+            ("class prior otherwise", f"{self.class_prior_alternative:.1%}"),
+            ("label frequency, if SCAR holds", f"{self.label_frequency:.1%}"),
+            ("rows", f"{self.n_rows:,}"),
+            ("labelled rows", f"{self.n_labelled:,}"),
+        ]
+        return ("", "value"), rows
 
 
 def scar_test(

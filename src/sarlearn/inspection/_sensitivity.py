@@ -8,19 +8,12 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.base import clone
 
+from sarlearn._view.draw import draw_choices
+from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, check_positive
 from sarlearn._view.parts import take_apart
-from sarlearn._view.style import (
-    BLUE,
-    GREEN,
-    MUTED,
-    ORANGE,
-    as_percent,
-    new_axes,
-    plain,
-    shorten,
-    tidy,
-)
+from sarlearn._view.style import new_axes
+from sarlearn._words import share_text
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.metrics.inverse_propensity import ipw_scores
@@ -59,7 +52,7 @@ class ScaledPropensity:
 
 
 @dataclass
-class SensitivityResult:
+class SensitivityResult(ShownInNotebooks):
     """What :func:`sensitivity` found; ``print`` gives it in words.
 
     Attributes
@@ -94,28 +87,46 @@ class SensitivityResult:
         text += (
             f" If all propensities were {low.factor:g} to {high.factor:g} times what is estimated, "
             f"there would be {high.class_prior:.1%} to {low.class_prior:.1%} positives, and the "
-            f"model's precision would be {high.precision:.1%} to {low.precision:.1%}."
+            f"model's precision would be {_between(high.precision, low.precision)}."
         )
         return text
 
     def plot(self, ax=None):
-        """Draw class prior and rank agreement of each setting."""
-        ax = new_axes(ax)
-        names = [row.name for row in self.rows] + [f"e times {row.factor:g}" for row in self.scaled]
-        place = np.arange(len(names))[::-1]
-        priors = [row.class_prior for row in self.rows] + [row.class_prior for row in self.scaled]
-        ax.plot(priors, place, "o", color=BLUE, label="class prior")
-        agreement = [row.rank_agreement for row in self.rows]
-        ax.plot(agreement, place[: len(agreement)], "s", color=GREEN, label="rank agreement")
-        ax.axvline(self.class_prior, color=ORANGE, linewidth=1, label="class prior of the model")
-        ax.set_yticks(place, [shorten(name, 40) for name in names])
-        for text in ax.get_yticklabels():
-            plain(text)
-        ax.set_xlim(min(0.0, *agreement, 0.0), 1.02)
-        as_percent(ax.xaxis)
-        ax.legend(frameon=False, labelcolor=MUTED)
-        tidy(ax, grid="both")
+        """Draw the class prior under every choice, from low to high, beside the model's."""
+        rows = [(row.name, row.class_prior) for row in self.rows]
+        rows += [(f"propensities × {row.factor:.2f}", row.class_prior) for row in self.scaled]
+        if ax is None:
+            ax = new_axes(None, height=1.6 + 0.3 * len(rows))
+        draw_choices(ax, rows, self.class_prior)
         return ax
+
+    def _figure_height(self) -> float:
+        return 1.4 + 0.26 * (len(self.rows) + len(self.scaled))
+
+    def _table(self):
+        own = (
+            "this model",
+            f"{self.class_prior:.1%}",
+            f"{self.label_frequency:.1%}",
+            "1.00",
+            "100%",
+        )
+        rows = [
+            (
+                row.name,
+                f"{row.class_prior:.1%}",
+                f"{row.label_frequency:.1%}",
+                f"{row.rank_agreement:.2f}",
+                f"{row.top_agreement:.0%}",
+            )
+            for row in self.rows
+        ]
+        rows += [
+            (f"propensities × {row.factor:.2f}", f"{row.class_prior:.1%}", "", "", "")
+            for row in self.scaled
+        ]
+        header = ("choice", "class prior", "label frequency", "rank agreement", "same top tenth")
+        return header, [own, *rows]
 
 
 def sensitivity(
@@ -195,6 +206,14 @@ def sensitivity(
         rows=rows,
         scaled=scaled,
     )
+
+
+def _between(first: float, second: float) -> str:
+    """Two estimated shares; an estimate by inverse propensity can exceed 100 %, and is told so."""
+    low, high = sorted((first, second))
+    if low > 1:
+        return f"at its upper end ({share_text(low)})"
+    return f"{low:.1%} to {share_text(high)}"
 
 
 def _factors(bounds, n_factors) -> np.ndarray:

@@ -13,6 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from sarlearn._moved import renamed_attribute
 from sarlearn._validation import encode_labels
+from sarlearn._view.html import ShownInNotebooks
 from sarlearn.exceptions import DisagreementWarning, FewLabelsWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative
 from sarlearn.priors._scores import ScorePriorEstimator, out_of_fold_scores
@@ -62,7 +63,7 @@ class PriorRow:
 
 
 @dataclass
-class PriorComparison:
+class PriorComparison(ShownInNotebooks):
     """The estimates of several methods, and how far apart they are.
 
     Attributes
@@ -130,12 +131,29 @@ class PriorComparison:
         lines.append(f"(scores shared by the score methods: {self.scoring_seconds:.2f} s)")
         return "\n".join([*lines, self.verdict])
 
-    def plot(self, ax=None):
-        """Draw the estimates, one dot a method; returns the axes."""
-        from sarlearn._view.style import BLUE, MUTED, ORANGE, new_axes, tidy
+    def _sentences(self) -> str:
+        return self.verdict
 
-        ax = new_axes(ax)
+    def _figure_height(self) -> float:
+        return 1.4 + 0.26 * len(self.rows)
+
+    def _table(self):
+        rows = []
+        for row in sorted(self.rows, key=lambda row: row.class_prior):
+            numbers = (row.class_prior, row.unlabelled_prior, row.label_frequency)
+            shown = ["failed" if np.isnan(value) else f"{value:.1%}" for value in numbers]
+            rows.append((row.method, *shown, f"{row.seconds:.1f} s"))
+        return ("method", "class prior", "among unlabelled", "label frequency", "time"), rows
+
+    def plot(self, ax=None):
+        """Draw the estimates, one dot per method, from low to high; returns the axes."""
+        from sarlearn._view.draw import BELOW
+        from sarlearn._view.style import BLUE, MUTED, ORANGE, as_percent, new_axes, tidy
+
+        if ax is None:
+            ax = new_axes(None, height=1.6 + 0.3 * len(self.rows))
         done = [row for row in self.rows if row.method in self.estimators]
+        done.sort(key=lambda row: -row.class_prior)
         places = np.arange(len(done))[::-1]
         median = float(np.median([row.class_prior for row in done]))
         ax.axvspan(
@@ -153,7 +171,8 @@ class PriorComparison:
         ax.set_yticks(places, [row.method for row in done])
         ax.set_xlabel("class prior P(y=1)")
         ax.set_xlim(0, 1)
-        ax.legend(frameon=False, loc="best")
+        as_percent(ax.xaxis)
+        ax.legend(**BELOW | {"ncols": 3})
         tidy(ax, grid="x")
         return ax
 

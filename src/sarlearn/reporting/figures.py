@@ -1,13 +1,11 @@
 """The report's figures: displays drawn to SVG whose colours follow the page's theme."""
 
-import io
-import re
-import warnings
 from functools import partial
 from typing import Any
 
 from sarlearn._view.draw import draw_choices, draw_label_fit, draw_null, draw_review
 from sarlearn._view.style import BLUE, MUTED, SERIES, name_rows, shorten, tidy
+from sarlearn._view.svg import INK, draw_svg
 from sarlearn.inspection.displays import (
     ConvergenceDisplay,
     LabelCalibrationDisplay,
@@ -17,30 +15,13 @@ from sarlearn.inspection.displays import (
 from sarlearn.reporting import words
 
 WIDTH = 3.9
-_INK = "#2b2b2c"
 # matplotlib writes fixed colours; the page's style sheet decides what they are in each theme.
 _THEME = {
-    _INK: "var(--ink-2)",
+    INK: "var(--ink-2)",
     MUTED: "var(--rule-2)",
     "#ffffff": "var(--on-bar)",
+    "font": "var(--sans)",
     **{color: f"var(--c{number})" for number, color in enumerate(SERIES, start=1)},
-}
-_SETTINGS: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "sarlearn",
-    "font.size": 8.5,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.labelsize": 8.5,
-    "legend.fontsize": 8,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.edgecolor": MUTED,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "ytick.minor.size": 0,
 }
 
 
@@ -156,36 +137,5 @@ def _bars(ax, importance: list[dict]) -> None:
 
 
 def _draw(key: str, height: float, draw) -> str:
-    """Draw on a fresh figure and give its SVG element, fit to stand in an HTML page."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    buffer = io.StringIO()
-    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        # Fonts without a glyph (emoji) only matter for measuring: the browser has its own.
-        warnings.simplefilter("ignore", UserWarning)
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        draw(figure.subplots())
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return _inline(buffer.getvalue(), key)
-
-
-def _inline(svg: str, key: str) -> str:
-    """The bare ``<svg>`` element, with names of its own and colours of the page.
-
-    Only tags are changed, so that text of the user stays as it is whatever it looks like.
-    """
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1">', svg, count=1)
-    return re.sub(r"<[^>]*>", lambda tag: _adapt_tag(tag.group(), key), svg)
-
-
-def _adapt_tag(tag: str, key: str) -> str:
-    tag = re.sub(r'\bid="([^"]*)"', rf'id="{key}-\1"', tag)
-    tag = re.sub(r"url\(#([^)]*)\)", rf"url(#{key}-\1)", tag)
-    tag = re.sub(r'xlink:href="#([^"]*)"', rf'href="#{key}-\1"', tag)
-    tag = re.sub(r"(font: [^;\"]*?px )[^;\"]*", r"\1var(--sans)", tag)
-    for color, variable in _THEME.items():
-        tag = tag.replace(color, variable)
-    return tag
+    """An SVG element in the colours of the page."""
+    return draw_svg(key, (WIDTH, height), draw, _THEME)
