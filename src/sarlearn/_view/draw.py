@@ -117,15 +117,15 @@ def draw_review(ax, review: dict) -> None:
     tidy(ax)
 
 
-def draw_label_fit(ax, deciles: Sequence[dict]) -> None:
-    """Labels seen (bars) and expected (dots) by tenth of the rows."""
-    place = np.arange(1, len(deciles) + 1)
-    ax.bar(place, [row["labelled"] for row in deciles], color=BLUE, width=0.7, label="labels seen")
-    expected = [row["expected"] for row in deciles]
+def draw_label_fit(ax, rows: Sequence[dict]) -> None:
+    """Labels seen (bars) and expected (marks) by tenth of the rows, by class probability."""
+    place = np.arange(len(rows))
+    ax.bar(place, [row["observed"] for row in rows], color=BLUE, width=0.7, label="labels seen")
+    expected = [row["expected"] for row in rows]
     ax.plot(place, expected, "D", color=ORANGE, markersize=5, label="labels expected")
-    ax.set_xticks(place)
+    ax.set_xticks(place, [f"{row['probability']:.0%}" for row in rows])
     as_number(ax.yaxis)
-    ax.set_xlabel("tenth of the rows, by expected chance of a label")
+    ax.set_xlabel("class probability, mean of each tenth of the rows")
     ax.set_ylabel("labels")
     ax.legend(**BELOW)
     tidy(ax)

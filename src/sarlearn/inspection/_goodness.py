@@ -63,30 +63,37 @@ class GoodnessOfFit:
     @property
     def problems(self) -> list[str]:
         """What speaks against the model, a sentence each; empty where nothing does."""
-        found = []
+        return list(self.problems_by_kind.values())
+
+    @property
+    def problems_by_kind(self) -> dict[str, str]:
+        """The same by kind: ``misfit``, ``bends``, ``drivers``, ``leaks`` and ``swapped``."""
+        found = {}
         if self.misfit > MISFIT:
             worst = self._worst()
-            found.append(
+            found["misfit"] = (
                 f"Labels are not where the model expects them (misfit {self.misfit:.1f}): {worst} "
                 "Transform skewed columns, or use a boosted class model."
             )
         if self.bends:
-            found.append(
+            found["bends"] = (
                 f"The class does not seem to be linear in {listed(list(self.bends)[:3])}: use a "
                 "boosted class model, or add their squares."
             )
         if self.drivers:
-            found.append(
+            found["drivers"] = (
                 f"Labelling also seems to follow {listed(list(self.drivers)[:3])}: name what can "
                 "decide who gets labelled as propensity features."
             )
         if self.leaks:
-            found.append(
+            found["leaks"] = (
                 f"{listed(list(self.leaks)[:3])} all but determine the label: leave out what "
                 "follows from the label."
             )
         if self.swapped:
-            found.append("Class and propensity may have changed places: name fewer of the latter.")
+            found["swapped"] = (
+                "Class and propensity may have changed places: name fewer of the latter."
+            )
         return found
 
     def _worst(self) -> str:

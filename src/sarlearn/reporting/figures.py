@@ -59,10 +59,10 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         ),
         "alt": words.posterior_alt(summary["posterior"]),
     }
-    deciles = summary["label_fit"]["deciles"]
+    tenths = summary["label_fit"]["by_score"]
     drawn["label_fit"] = {
-        "svg": _draw("labelfit", 3.2, lambda ax: draw_label_fit(ax, deciles)),
-        "alt": words.label_fit_alt(deciles),
+        "svg": _draw("labelfit", 3.2, lambda ax: draw_label_fit(ax, tenths)),
+        "alt": words.label_fit_alt(tenths),
     }
     drawn["review"] = {
         "svg": _draw("review", 3.2, lambda ax: draw_review(ax, summary["review"])),

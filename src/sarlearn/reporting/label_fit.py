@@ -5,22 +5,61 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from sarlearn._view.curves import label_calibration
 from sarlearn._view.parts import Parts
+from sarlearn.inspection import goodness_of_fit, relative_prevalence
 
 MAX_ATTRIBUTES = 60
 MAX_STRATA = 6
 MAX_GROUPS = 12
+MAX_COMPARED = 4
 # Groups with fewer labels, seen or expected, deviate by chance alone.
 ENOUGH = 5
 
 
 def label_fit(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
-    """Labels seen and expected (``f e``) by decile of what is expected, and by group of rows.
+    """Labels seen and expected (``f e``) by class probability, by propensity and by group of rows.
 
     The groups are values, or quarters, of every column; those that deviate most come first.
-    ``deviation`` is in standard deviations, were the model right.
+    ``deviation`` is in standard deviations, were the model right. ``problems`` are what
+    :func:`~sarlearn.inspection.goodness_of_fit` finds, by kind.
     """
+    s = parts.final.classes_[labelled.astype(int)]
+    found = goodness_of_fit(parts.final, parts.matrix, s)
+    column_of = _attribute_of(parts)
+    for name in ("drivers", "bends", "leaks"):  # as the user knows the columns
+        named = {column_of.get(key, key): z for key, z in reversed(getattr(found, name).items())}
+        setattr(found, name, dict(reversed(named.items())))
+    groups = _groups(parts, labelled, predicted)
+    # By chance one group in any would pass this line one time in twenty (Bonferroni).
+    limit = float(norm.isf(0.025 / max(1, len(groups))))
+    return {
+        "misfit": found.misfit,
+        "problems": found.problems_by_kind,
+        "by_score": _rows(found.by_score),
+        "by_propensity": _rows(found.by_propensity),
+        "groups": groups[:MAX_GROUPS],
+        "n_groups": len(groups),
+        "limit": limit,
+        "n_off": sum(abs(row["deviation"]) > limit for row in groups),
+    }
+
+
+def _attribute_of(parts: Parts) -> dict[str, str]:
+    return {
+        parts.names[position]: attribute.name
+        for attribute in parts.attributes
+        for position in attribute.positions
+    }
+
+
+def _rows(table: dict[str, np.ndarray]) -> list[dict[str, float]]:
+    keys = ("rows", "observed", "expected", "probability", "propensity")
+    columns = zip(*(np.asarray(table[key]).tolist() for key in keys), strict=True)
+    return [dict(zip(keys, values, strict=True)) for values in columns]
+
+
+def _groups(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> list[dict[str, Any]]:
+    """Labels seen and expected by group of rows, the farthest apart first."""
     spread = predicted * (1 - predicted)
     groups = []
     for attribute in parts.attributes[:MAX_ATTRIBUTES]:
@@ -44,23 +83,23 @@ def label_fit(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> dict
                     "deviation": float((seen[code] - expected[code]) / deviation[code]),
                 }
             )
-    # By chance one group in any would pass this line one time in twenty (Bonferroni).
-    limit = float(norm.isf(0.025 / max(1, len(groups))))
-    groups.sort(key=lambda row: -abs(row["deviation"]))
-    return {
-        "deciles": _deciles(labelled, predicted),
-        "groups": groups[:MAX_GROUPS],
-        "n_groups": len(groups),
-        "limit": limit,
-        "n_off": sum(abs(row["deviation"]) > limit for row in groups),
-    }
+    return sorted(groups, key=lambda row: -abs(row["deviation"]))
 
 
-def _deciles(labelled: np.ndarray, predicted: np.ndarray) -> list[dict[str, Any]]:
-    """Tenths of the rows, by the chance of a label that the model gives them."""
-    bins = label_calibration(labelled, predicted)
-    rows = zip(bins["count"], bins["observed"], bins["predicted"], strict=True)
-    return [
-        {"rows": n, "labelled": round(n * observed), "expected": n * expected}
-        for n, observed, expected in rows
-    ]
+def compared_groups(parts: Parts, labelled: np.ndarray, used: list[dict]) -> list[dict[str, Any]]:
+    """Shares of positives against those of all rows, by the columns that matter most."""
+    by_name = {attribute.name: attribute for attribute in parts.attributes}
+    chosen = [attribute.name for attribute in parts.propensity_attributes]
+    chosen += [row["attribute"] for row in used if row["attribute"] not in chosen]
+    s = parts.final.classes_[labelled.astype(int)]
+    found = []
+    for name in chosen[:MAX_COMPARED]:
+        codes, names = by_name[name].strata(MAX_STRATA)
+        groups = np.array(names, dtype=object)[codes]
+        if len(names) < 2:
+            continue
+        result = relative_prevalence(parts.final, parts.matrix, s, groups).to_dict()
+        order = {group: place for place, group in enumerate(names)}
+        rows = sorted(result["groups"], key=lambda row: order[row["group"]])
+        found.append({"by": name, "groups": rows})
+    return found

@@ -16,6 +16,7 @@ SECTIONS = {
     "candidates": "The most probable hidden positives",
     "review": "What checking them should find",
     "labelled": "Who gets labelled",
+    "groups": "How groups compare",
     "uses": "What the classifier uses",
     "describes": "How well the labels are described",
     "assumption": "What difference the assumption makes",
@@ -74,7 +75,8 @@ def render(summary: dict[str, Any]) -> str:
 
 def _contents(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Anchor and heading of every section that the page has."""
-    present = {"sure": summary["certainty"], "checks": summary["checks"]}
+    present = {name: summary[name] for name in ("checks", "groups")}
+    present["sure"] = summary["certainty"]
     return [(key, name) for key, name in SECTIONS.items() if present.get(key, True)]
 
 

@@ -13,7 +13,7 @@ from sarlearn.reporting.candidates import candidates, review
 from sarlearn.reporting.column_list import column_list
 from sarlearn.reporting.comparison import compare, fitted_to, positives_of
 from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
-from sarlearn.reporting.label_fit import label_fit
+from sarlearn.reporting.label_fit import compared_groups, label_fit
 from sarlearn.reporting.origin import origin_of
 
 MAX_PROPENSITY_ATTRIBUTES = 12
@@ -107,6 +107,7 @@ def summarize(
             "odds": classifier_odds(parts, labelled, posterior),
         },
         "comparison": compare(parts, labelled),
+        "groups": compared_groups(parts, labelled, used),
         "label_fit": label_fit(parts, labelled, f * e),
         "checks": checks,
         "candidates": {

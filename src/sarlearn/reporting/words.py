@@ -9,13 +9,25 @@ from sarlearn.exceptions import (
     BoundaryWarning,
     EveryColumnWarning,
     FewLabelsWarning,
+    LeakageWarning,
+    MisfitWarning,
     NotConvergedWarning,
+    SwapWarning,
     UnidentifiedWarning,
+    UnnamedDriverWarning,
 )
 
 # Widths of the range of class priors that the labels admit. Where estimates were good it was
 # below the first; above the second the mean error was five times that of the others.
 NARROW, WIDE = 0.05, 0.2
+# The warning of a fit that says the same as a problem of goodness_of_fit.
+PROBLEMS = {
+    "misfit": MisfitWarning,
+    "bends": MisfitWarning,
+    "drivers": UnnamedDriverWarning,
+    "leaks": LeakageWarning,
+    "swapped": SwapWarning,
+}
 
 
 def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list[str]:
@@ -95,17 +107,8 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
             f"The estimated class prior, {summary['estimates']['class_prior']:.1%}, is at the edge "
             "of what is possible; do not rely on it.",
         )
-    own = summary["comparison"]["approaches"][0]["calibration"]
-    outside = sum(
-        not low <= predicted <= high
-        for low, predicted, high in zip(own["low"], own["predicted"], own["high"], strict=True)
-    )
-    if outside > len(own["predicted"]) / 2:
-        yield (
-            None,
-            f"In {outside} of {len(own['predicted'])} groups of rows the observed share of labels "
-            "lies outside what the model predicts; it describes the labelling only roughly.",
-        )
+    for kind, sentence in summary["label_fit"]["problems"].items():
+        yield PROBLEMS[kind], sentence
 
 
 def assumptions_of(summary: dict[str, Any]) -> list[str]:
@@ -190,23 +193,23 @@ def review_sentence(summary: dict[str, Any]) -> str:
 def label_fit_sentence(summary: dict[str, Any]) -> str:
     """Whether labels seen and expected differ by more than chance, and where most."""
     found = summary["label_fit"]
+    text = " ".join(found["problems"].values())
     if not found["groups"]:
-        return "There are too few labels to compare groups of rows."
+        return text or "There are too few labels to compare groups of rows."
     worst = found["groups"][0]
     if not found["n_off"]:
-        return (
+        few = (
             f"In none of {found['n_groups']:,} groups of rows do the labels seen differ from those "
             "expected by more than chance."
         )
+        return f"{text} {few}".strip()
     than = "more" if worst["labelled"] > worst["expected"] else "fewer"
     return (
-        f"In {found['n_off']:,} of {found['n_groups']:,} groups of rows the labels differ from "
-        f"those expected by more than chance, most where {worst['attribute']} is "
+        f"{text} In {found['n_off']:,} of {found['n_groups']:,} groups of rows the labels differ "
+        f"from those expected by more than chance, most where {worst['attribute']} is "
         f"{worst['group']}: {worst['labelled']:,} labels, {than} than the "
-        f"{number_text(worst['expected'], 3)} expected. The model describes these labels only "
-        "roughly; transform the column, use boosting, or name it as a propensity column if it "
-        "drives labelling."
-    )
+        f"{number_text(worst['expected'], 3)} expected."
+    ).strip()
 
 
 def sure_sentence(summary: dict[str, Any]) -> str:
@@ -332,10 +335,13 @@ def review_alt(review: dict[str, Any]) -> str:
     return f"Line: expected positives by number of unlabelled rows checked: {shown}."
 
 
-def label_fit_alt(deciles: list[dict[str, Any]]) -> str:
+def label_fit_alt(tenths: list[dict[str, Any]]) -> str:
     """What the bars of labels seen and expected show."""
-    shown = ", ".join(f"{row['labelled']:,} and {row['expected']:.0f}" for row in deciles)
-    return f"Bars: labels seen and expected, by tenth of the rows, lowest chance first: {shown}."
+    shown = ", ".join(f"{row['observed']:,.0f} and {row['expected']:,.0f}" for row in tenths)
+    return (
+        "Bars: labels seen and expected, by tenth of the rows, lowest class probability first: "
+        f"{shown}."
+    )
 
 
 def test_alt(test: dict[str, Any]) -> str:
