@@ -13,7 +13,7 @@ from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._view.parts import take_apart
 from sarlearn._view.svg import inline
-from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning
+from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning, MisfitWarning
 from sarlearn.reporting import Report, comparison, render, report, summarize, words
 from sarlearn.reporting.effects import importance, typical_values
 from sarlearn.reporting.render import _in_columns, _ratio
@@ -292,9 +292,10 @@ def test_warnings_come_from_the_numbers(page):
     assert "near 1 everywhere" in said(propensity__lowest=0.98)
     assert "had settled" in said(convergence__converged=False)
     assert "at the edge of what is possible" in said(estimates__class_prior=0.999)
-    own = page.to_dict()["comparison"]["approaches"]
-    own[0]["calibration"]["predicted"] = [1.0] * len(own[0]["calibration"]["predicted"])
-    assert "lies outside what the model predicts" in said(comparison__approaches=own)
+    bent = {"bends": "The class does not seem to be linear in bmi."}
+    assert bent["bends"] in said(label_fit__problems=bent)
+    own = MisfitWarning(5.0, 0.1, ["bmi"])  # the fit has said so itself
+    assert bent["bends"] not in said(own, label_fit__problems=bent)
     attributes = page.to_dict()["propensity"]["attributes"]
     attributes[1]["groups"][0]["labelled"] = 0
     assert "No row is labelled where plan = " in said(propensity__attributes=attributes)

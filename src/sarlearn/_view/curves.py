@@ -1,5 +1,8 @@
 """The numbers behind the displays and the report, as plain dicts of lists."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -8,15 +11,31 @@ from sarlearn._view.parts import Parts
 from sarlearn.classifiers.base import TOLERANCE
 
 
-def propensity_by(
+def propensity_by(parts: Parts, feature=None, *settings) -> dict:
+    """The data of a :class:`PropensityDisplay`, by partial dependence."""
+    found = dependence(parts, parts.final.predict_propensity, feature, *settings)
+    return {"propensity" if key == "mean" else key: value for key, value in found.items()}
+
+
+def probability_by(parts: Parts, feature, *settings) -> dict:
+    """The same of the class probability."""
+
+    def probability(matrix) -> np.ndarray:
+        return parts.final.predict_proba(matrix)[:, 1]
+
+    return dependence(parts, probability, feature, *settings)
+
+
+def dependence(
     parts: Parts,
+    predict: Callable[[Any], np.ndarray],
     feature=None,
     n_points: int = 40,
     max_categories: int = 12,
     max_rows: int = 1000,
     random_state: int = 0,
 ) -> dict:
-    """The data of a :class:`PropensityDisplay`, by partial dependence."""
+    """Partial dependence of a prediction on one attribute: mean, 10th and 90th percentile."""
     attribute = parts.attribute(feature)
     share = None
     if attribute.is_curve:
@@ -29,13 +48,13 @@ def propensity_by(
     chosen = []
     for block in attribute.encode(values):
         sample[:, attribute.positions] = block
-        e = parts.final.predict_propensity(parts.like_matrix(sample))
-        chosen.append([float(np.mean(e)), *map(float, np.quantile(e, [0.1, 0.9]))])
+        found = predict(parts.like_matrix(sample))
+        chosen.append([float(np.mean(found)), *map(float, np.quantile(found, [0.1, 0.9]))])
     mean, low, high = (list(column) for column in zip(*chosen, strict=True))
     return {
         "feature": attribute.name,
         "values": [v.item() if isinstance(v, np.generic) else v for v in values],
-        "propensity": mean,
+        "mean": mean,
         "low": low,
         "high": high,
         "share": share,

@@ -29,6 +29,8 @@ def propensity_odds(
         coef = getattr(parts.final, "propensity_coef_", None)
     if coef is None or not len(parts.propensity_positions):
         return []
+    if np.size(coef) != len(parts.propensity_positions):  # a model with terms of its own
+        return []
     by_position = dict(zip(parts.propensity_positions.tolist(), np.ravel(coef), strict=True))
     levels = _Levels(parts, labelled, labelled, np.where(labelled, 0.0, posterior))
     rows = []

@@ -31,7 +31,7 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
     for number, attribute in enumerate(summary["propensity"]["attributes"]):
         data = {key: value for key, value in attribute.items() if key != "groups"}
         display = PropensityDisplay(**data)
-        height = 2.5 if data["share"] is None else 0.62 + 0.25 * len(data["values"])
+        height = _height(data)
         drawn["propensity"].append(
             {
                 "svg": _draw(f"propensity{number}", height, partial(_propensity, display)),
@@ -46,6 +46,16 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         "svg": _draw("importance", 0.7 + 0.25 * len(importance), lambda ax: _bars(ax, importance)),
         "alt": words.importance_alt(importance),
     }
+    drawn["class_curves"] = [
+        {
+            "svg": _draw(f"class{number}", _height(curve), partial(_class_curve, curve)),
+            "alt": words.propensity_alt(
+                curve | {"propensity": curve["mean"]}, "mean class probability"
+            ),
+            "feature": curve["feature"],
+        }
+        for number, curve in enumerate(summary["classifier"]["curves"])
+    ]
     approaches = summary["comparison"]["approaches"]
     drawn["calibration"] = {
         "svg": _draw("calibration", 3.4, lambda ax: _calibration(ax, approaches)),
@@ -107,6 +117,19 @@ def _check_figures(checks: dict[str, Any]) -> dict[str, Any]:
             "alt": words.sensitivity_alt(tried),
         }
     return drawn
+
+
+def _height(curve: dict[str, Any]) -> float:
+    """Inches of a curve, or of as many bars as there are values."""
+    return 2.5 if curve["share"] is None else 0.62 + 0.25 * len(curve["values"])
+
+
+def _class_curve(curve: dict[str, Any], ax) -> None:
+    data = {"propensity" if key == "mean" else key: value for key, value in curve.items()}
+    PropensityDisplay(**data).plot(ax)
+    ax.set_title("")
+    ax.set_ylabel("class probability" if curve["share"] is None else "")
+    ax.set_xlabel("" if curve["share"] is None else "class probability")
 
 
 def _propensity(display: PropensityDisplay, ax) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn._view.curves import convergence, posterior_by, propensity_by
+from sarlearn._view.curves import convergence, posterior_by, probability_by, propensity_by
 from sarlearn._view.parts import Attribute, Parts, take_apart
 from sarlearn.reporting import words
 from sarlearn.reporting.candidates import candidates, review
@@ -19,6 +19,7 @@ from sarlearn.reporting.origin import origin_of
 MAX_PROPENSITY_ATTRIBUTES = 12
 MAX_IMPORTANCE = 12
 MAX_STRATA = 6
+MAX_CLASS_CURVES = 6
 
 
 def summarize(
@@ -105,6 +106,7 @@ def summarize(
             "importance": used[:MAX_IMPORTANCE],
             "not_shown": max(0, len(used) - MAX_IMPORTANCE),
             "odds": classifier_odds(parts, labelled, posterior),
+            "curves": _class_curves(parts, used),
         },
         "comparison": compare(parts, labelled),
         "groups": compared_groups(parts, labelled, used),
@@ -147,6 +149,13 @@ def _model(parts: Parts) -> dict[str, Any]:
             if isinstance(value, int | float | str | bool)
         },
     }
+
+
+def _class_curves(parts: Parts, used: list[dict]) -> list[dict[str, Any]]:
+    """How the class probability follows the columns it uses most, where no coefficient says so."""
+    if hasattr(parts.final, "coef_"):
+        return []
+    return [probability_by(parts, row["attribute"]) for row in used[:MAX_CLASS_CURVES]]
 
 
 def _data(parts: Parts, labelled: np.ndarray) -> dict[str, Any]:

@@ -282,17 +282,19 @@ def convergence_sentence(summary: dict[str, Any]) -> str:
     return text
 
 
-def propensity_alt(attribute: dict[str, Any]) -> str:
+def propensity_alt(
+    attribute: dict[str, Any], what: str = "chance that a positive is labelled"
+) -> str:
     """What the figure of a propensity attribute shows, for those who do not see it."""
     values, chances = attribute["values"], attribute["propensity"]
     if attribute["share"] is None:
         return (
-            f"Curve: chance that a positive is labelled by {attribute['feature']}, from "
+            f"Curve: {what} by {attribute['feature']}, from "
             f"{chances[0]:.0%} at {number_text(values[0])} to {chances[-1]:.0%} at "
             f"{number_text(values[-1])}."
         )
     shown = ", ".join(f"{v} {c:.0%}" for v, c in zip(values, chances, strict=True))
-    return f"Bars: chance that a positive is labelled by {attribute['feature']}: {shown}."
+    return f"Bars: {what} by {attribute['feature']}: {shown}."
 
 
 def importance_alt(importance: list[dict[str, Any]]) -> str:
