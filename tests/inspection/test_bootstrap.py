@@ -14,6 +14,8 @@ from sarlearn._view.parts import take_apart
 from sarlearn.inspection import _bootstrap as module
 from sarlearn.inspection import bootstrap
 from sarlearn.inspection._bootstrap import _Clone
+from sarlearn.tables import make_table_classifier
+from table_data import patients
 
 MAXIMUM = {"decay": 1, "C": 100, "propensity_C": 100, "stop": "fixed_point"}
 
@@ -144,13 +146,39 @@ def test_scar_has_no_curve_and_other_classifiers_no_coefficients():
 def test_words_and_plot(result):
     text = str(result)
     assert text.startswith("Share of positives: ")
-    assert "One more of x2 multiplies a positive's odds of a label by" in text
+    assert "Chance that a positive is labelled, least where x2 is -" in text
     assert "120 resamples." in text
     result.n_not_converged = 3
     assert "3 not converged" in str(result)
     result.n_not_converged = 0
-    ax = result.plot()
-    assert len(ax.get_yticks()) == 2 + len(result.curve_points)
+    shares, curve = result.plot()
+    assert [text.get_text() for text in shares.get_yticklabels()] == [
+        "class prior",
+        "label frequency",
+    ]
+    assert (curve.get_xlabel(), curve.get_ylabel()) == ("x2", "chance of a label")
+
+
+def test_a_table_has_its_own_units():
+    table = patients(400)[0]
+    model = make_table_classifier(["age", "plan"], drop=["patient_id", "diagnosed"], tol=1e-2)
+    model.fit(table, table["diagnosed"])
+    found = bootstrap(model, table, table["diagnosed"], n_resamples=20, random_state=0)
+    ages = [value for feature, value in found.curve_points if feature == "age"]
+    assert min(ages) > 15
+    assert max(ages) < 90
+    plans = {value for feature, value in found.curve_points if feature == "plan"}
+    assert plans == {"none", "basic", "full"}
+    panels = found.plot()
+    assert [panel.get_xlabel() for panel in panels] == [
+        "share, with its 95 % interval",
+        "age",
+        "chance that a positive is labelled",
+    ]
+    html = found._repr_html_()
+    assert "<td" in html
+    assert "<svg" in html
+    assert "chance of a label where plan is full" in html
 
 
 def test_bad_input_is_named(result):

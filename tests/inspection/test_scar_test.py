@@ -94,7 +94,7 @@ def test_a_flexible_class_model_takes_the_blame_for_a_wrong_form():
 def test_plot_shows_the_null_and_the_observed():
     X, s = make(0)
     ax = scar_test(X, s, [2], n_draws=19, random_state=0).plot()
-    assert ax.get_xlabel() == "likelihood ratio"
+    assert ax.get_xlabel() == "likelihood ratio against SCAR"
     assert sum(patch.get_height() for patch in ax.patches) == 19
 
 

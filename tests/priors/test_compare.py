@@ -233,7 +233,8 @@ def test_comparison_is_drawn_one_dot_a_method(comparison, axes):
     assert comparison.plot(ax=axes) is axes
     dots = np.concatenate([line.get_xdata() for line in axes.lines])
     assert sorted(dots) == pytest.approx(sorted(row.class_prior for row in comparison.rows))
-    assert [t.get_text() for t in axes.get_yticklabels()] == [r.method for r in comparison.rows]
+    rising = sorted(comparison.rows, key=lambda row: -row.class_prior)
+    assert [t.get_text() for t in axes.get_yticklabels()] == [row.method for row in rising]
 
 
 @pytest.mark.parametrize("method", ["em", "weighting"])

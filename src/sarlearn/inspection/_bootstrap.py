@@ -2,207 +2,28 @@
 
 import copy
 import warnings
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import check_array
 
 from sarlearn._compat import safe_indexing
 from sarlearn._engine.joint import JointLogistic
-from sarlearn._view.draw import draw_band, draw_intervals
-from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, generators
 from sarlearn._view.parallel import run_all
-from sarlearn._view.parts import FEW_VALUES, take_apart, value_text
-from sarlearn._view.style import new_axes, shorten, stack_panels
-from sarlearn._words import number_text
+from sarlearn._view.parts import take_apart
 from sarlearn.classifiers import SAREMClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+from sarlearn.inspection._bootstrap_result import CURVE_POINTS, BootstrapResult
 
 __all__ = ["BootstrapResult", "bootstrap"]
 
 # Groups of rows left out in turn, for the acceleration of BCa.
 JACKKNIFE_GROUPS = 50
-CURVE_POINTS = 20
 MAX_CATEGORIES = 12
-
-
-@dataclass
-class BootstrapResult(ShownInNotebooks):
-    """What :func:`bootstrap` found; ``print`` gives the main intervals in words.
-
-    Attributes
-    ----------
-    estimates : dict of str to ndarray
-        ``class_prior``, ``label_frequency``; ``coef``, ``odds_ratio``, ``propensity_coef`` and
-        ``propensity_odds_ratio`` where the models are logistic (intercepts last);
-        ``propensity_curve``; ``probability`` and ``propensity`` at the rows asked for.
-    resamples : dict of str to ndarray of shape (n_resamples, ...)
-    standard_errors : dict of str to ndarray, or None
-        From the observed information, for ``decay=1`` and ``stop="fixed_point"``.
-    curve_points : list of (feature, value)
-        Where ``propensity_curve`` was computed, in the units of the table; other columns are at
-        their mean.
-    feature_names, propensity_names : list of str
-    n_not_converged : int
-    """
-
-    estimates: dict[str, np.ndarray]
-    resamples: dict[str, np.ndarray] = field(repr=False)
-    standard_errors: dict[str, np.ndarray] | None = field(repr=False)
-    curve_points: list[tuple[str, float | str]] = field(repr=False)
-    feature_names: list[str] = field(repr=False)
-    propensity_names: list[str] = field(repr=False)
-    n_not_converged: int
-    decay: float
-    _acceleration: dict[str, np.ndarray] = field(repr=False)
-
-    @property
-    def n_resamples(self) -> int:
-        return len(self.resamples["class_prior"])
-
-    def interval(self, name: str, *, level: float = 0.95, method: str = "bca"):
-        """Ends of the interval of an estimate, as arrays of its shape.
-
-        Parameters
-        ----------
-        name : str
-            A key of ``estimates``.
-        level : float in (0, 1), default=0.95
-        method : {"bca", "percentile"}, default="bca"
-            BCa corrects percentiles for bias and skewness (Efron, JASA 82, 1987).
-
-        Returns
-        -------
-        low, high : ndarray
-        """
-        if name not in self.estimates:
-            raise ValueError(
-                f"There is no estimate {name!r}; there are {', '.join(self.estimates)}."
-            )
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1; got {level!r}.")
-        if method not in ("bca", "percentile"):
-            raise ValueError(f"method is 'bca' or 'percentile'; got {method!r}.")
-        drawn = self.resamples[name].reshape(self.n_resamples, -1)
-        tails = np.array([(1 - level) / 2, (1 + level) / 2])
-        if method == "percentile":
-            ends = np.quantile(drawn, tails, axis=0)
-        else:
-            estimate = np.ravel(self.estimates[name])
-            below = np.mean(drawn < estimate, axis=0) + np.mean(drawn == estimate, axis=0) / 2
-            margin = 0.5 / self.n_resamples
-            z0 = norm.ppf(np.clip(below, margin, 1 - margin))
-            a = np.ravel(self._acceleration[name])
-            z = z0 + norm.ppf(tails)[:, None]
-            adjusted = norm.cdf(z0 + z / (1 - a * z))
-            ends = np.array(
-                [
-                    [np.quantile(column, level) for column, level in zip(drawn.T, row, strict=True)]
-                    for row in adjusted
-                ]
-            )
-        shape = np.shape(self.estimates[name])
-        return ends[0].reshape(shape), ends[1].reshape(shape)
-
-    def __str__(self) -> str:
-        lines = []
-        words = {
-            "class_prior": "Share of positives",
-            "label_frequency": "Share of the positives that is labelled",
-        }
-        for name, text in words.items():
-            low, high = self.interval(name)
-            lines.append(f"{text}: {self.estimates[name]:.1%}, between {low:.1%} and {high:.1%}.")
-        if "propensity_odds_ratio" in self.estimates and self.propensity_names:
-            low, high = self.interval("propensity_odds_ratio")
-            for j, name in enumerate(self.propensity_names):
-                ratio = self.estimates["propensity_odds_ratio"][j]
-                lines.append(
-                    f"One more of {name} multiplies a positive's odds of a label by {ratio:.2f}, "
-                    f"between {low[j]:.2f} and {high[j]:.2f}."
-                )
-        lines.append(
-            f"95 % intervals (BCa) from {self.n_resamples} resamples"
-            + (f", {self.n_not_converged} not converged." if self.n_not_converged else ".")
-        )
-        if self.decay < 1:
-            lines.append(
-                f"decay = {self.decay:g} shifts the estimates; the intervals say how much they "
-                "vary, not how far they are off. decay=1 with stop='fixed_point' has no such shift."
-            )
-        return "\n".join(lines)
-
-    def _table(self):
-        rows = [
-            (name, f"{value:.1%}", f"{low:.1%} to {high:.1%}")
-            for name, value, low, high in self._shares()
-        ]
-        if "propensity_odds_ratio" in self.estimates:
-            low, high = self.interval("propensity_odds_ratio")
-            for j, name in enumerate(self.propensity_names):
-                ratio = self.estimates["propensity_odds_ratio"][j]
-                ends = f"{number_text(low[j], 3)} to {number_text(high[j], 3)}"
-                rows.append((f"odds of a label, per 1 of {name}", number_text(ratio, 3), ends))
-        return ("quantity", "estimate", "95 % interval"), rows
-
-    def _figure_height(self) -> float:
-        return 1.4 + 2.2 * len({feature for feature, _ in self.curve_points})
-
-    def _shares(self) -> list[tuple[str, float, float, float]]:
-        names = {"class_prior": "class prior", "label_frequency": "label frequency"}
-        return [
-            (name, float(self.estimates[key]), *map(float, self.interval(key)))
-            for key, name in names.items()
-        ]
-
-    def plot(self, ax=None):
-        """Draw class prior and label frequency, then the propensity by each attribute.
-
-        Every panel has the 95 % intervals; numbers are in the units of the table.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Whose place the panels take; a new figure by default.
-
-        Returns
-        -------
-        axes : list of matplotlib axes
-            One for the two shares, and one for each propensity attribute.
-        """
-        features = list(dict.fromkeys(feature for feature, _ in self.curve_points))
-        if ax is None:
-            ax = new_axes(None, height=1.6 + 2.4 * len(features))
-        panels = stack_panels(ax, [1.0, *[2.2] * len(features)])
-        draw_intervals(panels[0], self._shares(), "share, with its 95 % interval")
-        low, high = self.interval("propensity_curve")
-        for panel, feature in zip(panels[1:], features, strict=True):
-            here = [i for i, (name, _) in enumerate(self.curve_points) if name == feature]
-            values = [self.curve_points[i][1] for i in here]
-            curve = self.estimates["propensity_curve"]
-            if len(values) > FEW_VALUES and not isinstance(values[0], str):
-                draw_band(
-                    panel,
-                    values,
-                    curve[here],
-                    low[here],
-                    high[here],
-                    x_label=shorten(feature, 40),
-                    y_label="chance of a label",
-                )
-                continue
-            rows = [
-                (f"{feature} = {value_text(self.curve_points[i][1])}", curve[i], low[i], high[i])
-                for i in sorted(here, key=lambda i: -curve[i])
-            ]
-            draw_intervals(panel, rows, "chance that a positive is labelled")
-        return panels
 
 
 def bootstrap(
