@@ -162,10 +162,11 @@ class BootstrapResult(ShownInNotebooks):
 
     def _shares(self) -> list[tuple[str, float, float, float]]:
         names = {"class_prior": "class prior", "label_frequency": "label frequency"}
-        return [
-            (name, float(self.estimates[key]), *map(float, self.interval(key)))
-            for key, name in names.items()
-        ]
+        found = []
+        for key, name in names.items():
+            low, high = self.interval(key)
+            found.append((name, float(self.estimates[key]), float(low), float(high)))
+        return found
 
     def plot(self, ax=None):
         """Draw class prior and label frequency, then the propensity by each attribute.

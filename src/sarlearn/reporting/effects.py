@@ -5,7 +5,7 @@ import numpy as np
 from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Attribute, Parts
 from sarlearn._words import ENOUGH, number_text
-from sarlearn.tables.pipeline import MISSING
+from sarlearn.tables.pipeline import MISSING, TableEncoder
 
 MAX_IMPORTANCE_ROWS = 1000
 # Of a column with more values the highest and the lowest are told.
@@ -77,6 +77,12 @@ class _Levels:
             "few": min(cells) < ENOUGH,
         }
 
+    @property
+    def encoder(self) -> TableEncoder:
+        """Of the table: only a table has values that are no numbers."""
+        assert self.parts.encoder is not None
+        return self.parts.encoder
+
     def column(self, position: int) -> np.ndarray:
         """Which rows have a one-hot column set."""
         column = safe_indexing(self.parts.matrix, [position], axis=1)
@@ -94,7 +100,7 @@ def _odds_of(levels: _Levels, attribute: Attribute, by_position, max_levels: int
         return _number_odds(levels, attribute, positions, coefs)
     if len(positions) > 1:
         return _category_odds(levels, attribute, positions, coefs, max_levels)
-    value, other = _two_values(levels.parts, attribute, positions[0])
+    value, other = _two_values(levels.encoder, attribute, positions[0])
     here = levels.column(positions[0])
     name = f"{attribute.name} = {value}"
     return [levels.row(attribute, name, other, coefs[0], (here, ~here))]
@@ -127,12 +133,13 @@ def typical_values(values: np.ndarray) -> tuple[float, float]:
 
 def _category_odds(levels: _Levels, attribute: Attribute, positions, coefs, max_levels: int):
     """Several one-hot columns: each against the average row, weighted by how frequent they are."""
+    encoder = levels.encoder
     here = [levels.column(position) for position in positions]
     average = np.array([rows.mean() for rows in here]) @ coefs
     rows = [
         levels.row(
             attribute,
-            f"{attribute.name} = {levels.parts.encoder.category_of_output(position)}",
+            f"{attribute.name} = {encoder.category_of_output(position)}",
             "the average row",
             coef - average,
             (where,),
@@ -149,10 +156,9 @@ def _category_odds(levels: _Levels, attribute: Attribute, positions, coefs, max_
     return told
 
 
-def _two_values(parts: Parts, attribute: Attribute, position: int) -> tuple[str, str]:
+def _two_values(encoder: TableEncoder, attribute: Attribute, position: int) -> tuple[str, str]:
     """The value a single one-hot column stands for, and the other one."""
-    encoder = parts.encoder
-    value = encoder.category_of_output(position)
+    value = str(encoder.category_of_output(position))
     categories = encoder.one_hot_.categories_[encoder.categorical_.index(attribute.name)]
     others = [str(category) for category in categories if str(category) != value]
     return value, others[0] if len(others) == 1 else "all other values"

@@ -226,7 +226,7 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
         return None
     low, high = map(float, parts.final.class_prior_range_)
     n_labelled = float(labelled.sum())
-    found = {
+    found: dict[str, Any] = {
         "class_prior": float(parts.final.class_prior_),
         "low": low,
         "high": high,
