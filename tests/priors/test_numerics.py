@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
-from scipy.stats import gaussian_kde
+from scipy.stats import gaussian_kde, mannwhitneyu
 from sklearn.model_selection import PredefinedSplit
 
 from prior_cases import CASES, case, mean_error, reference
@@ -15,6 +15,7 @@ from sarlearn.priors._kernels import (
     squared_distances,
     stratified_subsample,
 )
+from sarlearn.priors._scores import _rank_sum
 from sarlearn.priors._simplex_qp import (
     FactoredGram,
     WholeGram,
@@ -380,3 +381,21 @@ def test_subsample_keeps_the_labelled_share():
     np.testing.assert_array_equal(stratified_subsample(s, 1000, None), np.arange(1000))
     rare = np.arange(1000) < 1
     assert rare[stratified_subsample(rare, 50, np.random.RandomState(0))].sum() == 1
+
+
+def test_the_rank_sum_test_with_weights_is_that_of_repeated_rows():
+    rng = np.random.default_rng(3)
+    scores = rng.integers(0, 12, 80) / 12
+    labelled = rng.random(80) < 0.2 + 0.4 * scores
+    weight = rng.integers(1, 4, 80)
+    repeated = np.repeat(np.arange(80), weight)
+    _, code = np.unique(scores, return_inverse=True)
+    counts = (np.bincount(code, weights=rows * weight) for rows in (labelled, ~labelled))
+    expected = mannwhitneyu(
+        scores[repeated][labelled[repeated]],
+        scores[repeated][~labelled[repeated]],
+        alternative="greater",
+        method="asymptotic",
+    )
+    assert _rank_sum(*counts) == pytest.approx(expected.pvalue, rel=1e-9)
+    assert _rank_sum(np.array([0.2]), np.array([0.3])) == 1.0

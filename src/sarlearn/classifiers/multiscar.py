@@ -7,6 +7,7 @@ from scipy import sparse
 
 from sarlearn._compat import fit_context
 from sarlearn._engine.propensity import group_rows
+from sarlearn._engine.stopping import History
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers.base import EM_CONSTRAINTS, POS_LABEL, SARClassifier
 from sarlearn.classifiers.sarem import SAREMClassifier
@@ -46,6 +47,11 @@ class MultiSCARClassifier(SARClassifier):
         Over all training rows.
     n_iter_ : int
         Most iterations any stratum took.
+    converged_ : bool
+        Whether all of them converged.
+    history_ : dict of ndarray
+        As for :class:`SAREMClassifier`, of all strata together: log-likelihoods are summed, class
+        priors and slopes averaged by weight.
 
     Examples
     --------
@@ -131,10 +137,27 @@ class MultiSCARClassifier(SARClassifier):
         self._warn_strata(np.bincount(codes, weights=labelled, minlength=len(self.strata_)))
         fitted = [model for model in self.estimators_ if model is not None]
         self.n_iter_ = max((model.n_iter_ for model in fitted), default=0)
+        self.converged_ = all(model.converged_ for model in fitted)
+        self.history_ = self._history(np.bincount(codes, weights=weight))
         self.class_prior_ = float(positives / weight.sum())
         labels = float(np.average(labelled, weights=weight))
         self.label_frequency_ = min(labels / self.class_prior_, 1.0)
         return self
+
+    def _history(self, weight: np.ndarray) -> dict[str, np.ndarray]:
+        """Of all strata together; one that has stopped keeps its last values."""
+        steps = np.arange(self.n_iter_)
+        strata = list(zip(self.estimators_, self.label_frequencies_, weight, strict=True))
+        share = sum(w for model, _, w in strata if model is not None)
+        history = {name: np.zeros(self.n_iter_) for name in History.NAMES}
+        for model, c, w in strata:
+            if model is None:
+                history["class_prior"] += c * w / weight.sum()  # all rows positive, or none
+                continue
+            for name, values in model.history_.items():
+                scale = {"class_prior": w / weight.sum(), "slope": w / share}.get(name, 1.0)
+                history[name] += scale * values[np.minimum(steps, len(values) - 1)]
+        return history
 
     def _fit_stratum(self, X, labelled, weight):
         if labelled.all() or not labelled.any():

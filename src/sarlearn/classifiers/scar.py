@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context
 from sarlearn._validation import is_dask
@@ -50,8 +51,8 @@ class SCARClassifier(SARClassifier):
         ``P(y=1)`` as the prior estimator gave it.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         Of the classifier, in logits. Absent with ``classifier``.
-    n_iter_ : int
-    converged_ : bool
+    n_iter_, converged_, history_
+        As for :class:`SAREMClassifier`; ``history_`` for ``method="em"``.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class SCARClassifier(SARClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Estimate the label frequency, then learn ``f``.
 
         Parameters
@@ -107,6 +108,9 @@ class SCARClassifier(SARClassifier):
         y : array-like of shape (n_rows,)
             The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
             ``pos_label``).
+        sample_weight : array-like of shape (n_rows,), default=None
+            How many rows each row counts for; the `prior_estimator` must take weights, too, as
+            the default does.
 
         Returns
         -------
@@ -114,9 +118,14 @@ class SCARClassifier(SARClassifier):
         """
         table = X  # its column names may mean something to the prior estimator
         lazy, labels, pos_label = is_dask(X), y, self.pos_label
+        weight, kept = sample_weight, None
         if not lazy:
-            X, labels, _, _ = self._check_fit(X, y, None)
+            X, labels, weight, kept = self._check_fit(X, y, sample_weight)
             pos_label = None
+        of_table = labels if pos_label is None else labels == pos_label
+        if kept is not None:  # folds of the prior estimator may count all rows
+            of_table = np.zeros(len(kept), dtype=bool)
+            of_table[kept] = labels
         if self.prior_estimator is None:
             # Here, not above: priors import the classifiers' base.
             from sarlearn.priors import BestBinEstimator
@@ -124,10 +133,14 @@ class SCARClassifier(SARClassifier):
             prior = BestBinEstimator(random_state=self.random_state)
         else:
             prior = clone(self.prior_estimator)
-        with _said(few=not lazy, meaning=True):
-            self.prior_estimator_ = prior.fit(
-                table, labels if pos_label is None else labels == pos_label
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if weights and not has_fit_parameter(prior, "sample_weight"):
+            raise ValueError(
+                f"sample_weight was given, and the prior estimator {prior!r} does not take it. Use "
+                "BestBinEstimator."
             )
+        with _said(few=not lazy, meaning=True):
+            self.prior_estimator_ = prior.fit(table, of_table, **weights)
         self.label_frequency_ = self.prior_estimator_.label_frequency_
         self.class_prior_ = self.prior_estimator_.class_prior_
         with _said(few=True, meaning=not lazy):
@@ -140,8 +153,8 @@ class SCARClassifier(SARClassifier):
                 max_iter=self.max_iter,
                 classifier=self.classifier,
                 pos_label=pos_label,
-            ).fit(X, labels, propensity=self.label_frequency_)
-        learned = ["coef_", "intercept_", "classifier_", "n_iter_", "converged_"]
+            ).fit(X, labels, propensity=self.label_frequency_, sample_weight=weight)
+        learned = ["coef_", "intercept_", "classifier_", "n_iter_", "converged_", "history_"]
         if lazy:
             learned += ["classes_", "n_features_in_", "feature_names_in_"]
         for name in learned:

@@ -12,7 +12,13 @@ from sklearn.utils.validation import validate_data
 
 from sarlearn._compat import fit_context, get_feature_names, one_blas_thread
 from sarlearn._moved import renamed_attribute
-from sarlearn._validation import encode_labels, fill_labels, is_dask, refuse_dask
+from sarlearn._validation import (
+    check_weights,
+    encode_labels,
+    fill_labels,
+    is_dask,
+    refuse_dask,
+)
 from sarlearn.exceptions import BoundaryWarning, warn
 
 
@@ -87,7 +93,7 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         X, labelled = self._check_input(X, y)
         with one_blas_thread():
             found = self._estimate(X, labelled)
-        self._set_prior(found, labelled)
+        self._set_prior(found, float(labelled.mean()))
         return self
 
     def _estimate_on_dask(self, X, y) -> tuple[Estimate, float]:
@@ -118,13 +124,10 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         check_informative(X)
         return X, labelled
 
-    def _set_prior(self, found: Estimate, labelled: np.ndarray | float) -> None:
-        """Store the three numbers, given the labelled rows or their share.
-
-        Of the labelled rows a share `purity` is positive.
-        """
+    def _set_prior(self, found: Estimate, label_share: float) -> None:
+        """Store the three numbers. Of the labelled rows a share `purity` is positive."""
         kappa = float(np.clip(found.kappa, 0.0, 1.0))
-        q = float(np.mean(labelled))
+        q = label_share
         pooled = q * found.purity + (1.0 - q) * kappa
         self.unlabelled_prior_ = kappa
         self.class_prior_ = min(pooled, 1.0) if self.single_sample else kappa
@@ -144,6 +147,42 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.input_tags.sparse = True
         return tags
+
+
+class WeightedPriorEstimator(PriorEstimator):
+    """Base of the estimators that take weights: a row of weight 2 counts as two rows."""
+
+    @abstractmethod
+    def _estimate(self, X, labelled: np.ndarray, weight: np.ndarray | None = None) -> Estimate: ...
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, sample_weight=None):
+        """Estimate the class prior.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows, labelled and unlabelled together.
+        y : array-like of shape (n_samples,)
+            The observed labels s: 1 for labelled positives, 0 for unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many rows each row counts for. Folds are made of rows, whatever their weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if sample_weight is None:
+            return super().fit(X, y)
+        refuse_dask(X, f"{type(self).__name__} with sample_weight")
+        X, labelled = self._check_input(X, y)
+        weight = check_weights(sample_weight, X)
+        encode_labels(labelled[weight > 0], warn_few=False)  # refuses labels of one kind
+        with one_blas_thread():
+            found = self._estimate(X, labelled, weight)
+        self._set_prior(found, float(np.average(labelled, weights=weight)))
+        return self
 
 
 def check_informative(X) -> None:

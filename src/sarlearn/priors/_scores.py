@@ -2,23 +2,26 @@
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import hypergeom, mannwhitneyu
+from scipy.stats import hypergeom, norm
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
-from sarlearn._validation import encode_labels, fewer_folds
+from sarlearn._validation import check_weights, encode_labels, fewer_folds
 from sarlearn.priors._base import Estimate, PriorEstimator
 
 SAME_LEVEL = 0.01
 CV_CONSTRAINT = ["cv_object"]  # a number, a splitter, or an iterable of (train, test)
 
 
-def out_of_fold_scores(X, s, *, scorer=None, cv=5, random_state=None) -> np.ndarray:
+def out_of_fold_scores(
+    X, s, *, scorer=None, cv=5, random_state=None, sample_weight=None
+) -> np.ndarray:
     """Score every row with models that did not see it: ``g(x)``, an estimate of ``P(s=1 | x)``.
 
     In-sample scores of a flexible model put all labelled rows on top, and every estimator that
@@ -38,6 +41,9 @@ def out_of_fold_scores(X, s, *, scorer=None, cv=5, random_state=None) -> np.ndar
         A number is that many shuffled folds, stratified by `s`.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds; used only where `cv` is a number.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How many rows each row counts for in the fits. Folds are made of the rows with a positive
+        weight; the score of another is NaN unless a given fold holds it out.
 
     Returns
     -------
@@ -63,22 +69,52 @@ def out_of_fold_scores(X, s, *, scorer=None, cv=5, random_state=None) -> np.ndar
     target = labelled.astype(int)
     total, count = np.zeros(len(target)), np.zeros(len(target))
     check_consistent_length(X, labelled)
-    for train, test in splits(X, labelled, cv, random_state):
+    weight = check_weights(sample_weight, X)
+    counting = np.ones(len(target), dtype=bool) if weight is None else weight > 0
+    for train, test in _splits_of(X, labelled, counting, cv, random_state):
         held_in = np.unique(target[train])
         if len(held_in) < 2:
             raise ValueError(
                 f"A training fold of cv={cv!r} holds only rows with s={held_in[0]}; every fold "
                 "needs labelled and unlabelled rows. Use stratified folds, or fewer."
             )
-        fitted = clone(model).fit(safe_indexing(X, train), target[train])
+        parameters = {} if weight is None else _weights_of_fit(model, weight[train])
+        fitted = clone(model).fit(safe_indexing(X, train), target[train], **parameters)
         total[test] += fitted.predict_proba(safe_indexing(X, test))[:, 1]
         count[test] += 1
-    if (count == 0).any():
+    never = int(np.sum(count[counting] == 0))
+    if never:
         raise ValueError(
-            f"cv={cv!r} leaves {int((count == 0).sum())} rows in no test fold; each row needs a "
-            "score from a model that did not see it."
+            f"cv={cv!r} leaves {never} rows in no test fold; each row needs a score from a model "
+            "that did not see it."
         )
-    return total / count
+    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+
+
+def _splits_of(X, labelled, counting: np.ndarray, cv, random_state):
+    """Folds of the rows that count, as numbers among all rows.
+
+    A number or a splitter never sees the others; folds that are given number all rows.
+    """
+    if counting.all():
+        return splits(X, labelled, cv, random_state)
+    rows = np.flatnonzero(counting)
+    if isinstance(cv, int | np.integer) or hasattr(cv, "split"):
+        found = splits(safe_indexing(X, rows), labelled[rows], cv, random_state)
+        return [(rows[train], rows[test]) for train, test in found]
+    pairs = [[np.arange(len(counting))[part] for part in pair] for pair in cv]
+    return [(train[counting[train]], test) for train, test in pairs]
+
+
+def _weights_of_fit(model, weight: np.ndarray) -> dict[str, np.ndarray]:
+    """What hands weights to ``fit``: to each step of a pipeline that takes them."""
+    if isinstance(model, Pipeline):
+        steps = [(f"{name}__sample_weight", step) for name, step in model.steps]
+    else:
+        steps = [("sample_weight", model)]
+    if not has_fit_parameter(steps[-1][1], "sample_weight"):
+        raise ValueError(f"sample_weight was given, and the scorer {model!r} does not take it.")
+    return {name: weight for name, step in steps if has_fit_parameter(step, "sample_weight")}
 
 
 def default_scorer(sparse: bool = False):
@@ -117,24 +153,41 @@ def fold_numbers(X, labelled: np.ndarray, cv, random_state) -> np.ndarray:
     return folds
 
 
-def _separates(scores: np.ndarray, labelled: np.ndarray) -> bool:
+def _separates(scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | None) -> bool:
     """Do labelled rows score higher than unlabelled ones? Two one-sided tests, level 0.01 in all.
 
     The rank-sum test sees a shift of the whole; where nearly all unlabelled rows are positive the
     difference is a few low scores, so the labelled rows among the lowest 8, 16, 32, ... are
-    counted too.
+    counted too. Weights are counts of rows.
     """
     if np.ptp(scores) == 0:
         return False
-    shift = mannwhitneyu(
-        scores[labelled], scores[~labelled], alternative="greater", method="asymptotic"
-    ).pvalue
-    order = np.argsort(scores, kind="stable")
-    ranked, values = labelled[order], scores[order]
-    sizes = 2 ** np.arange(3, max(int(np.log2(len(scores))), 4))
-    sizes = np.searchsorted(values, values[np.minimum(sizes, len(values)) - 1], side="right")
-    tails = hypergeom.cdf(np.cumsum(ranked)[sizes - 1], len(scores), labelled.sum(), sizes)
+    _, code = np.unique(scores, return_inverse=True)
+    all_rows = np.bincount(code, weights=weight).astype(float)
+    of_labelled = np.bincount(code, weights=labelled if weight is None else labelled * weight)
+    n_rows, n_labelled = all_rows.sum(), of_labelled.sum()
+    shift = _rank_sum(of_labelled, all_rows - of_labelled)
+    sizes = 2.0 ** np.arange(3, max(int(np.log2(max(n_rows, 1.0))), 4))
+    up_to, labelled_up_to = np.cumsum(all_rows), np.cumsum(of_labelled)
+    at = np.minimum(np.searchsorted(up_to, sizes), len(up_to) - 1)
+    counts = (labelled_up_to[at], n_rows, n_labelled, up_to[at])
+    tails = hypergeom.cdf(*(np.round(count) for count in counts))
     return bool(min(shift, tails.min() * len(sizes)) <= SAME_LEVEL / 2)
+
+
+def _rank_sum(higher: np.ndarray, lower: np.ndarray) -> float:
+    """P value of Mann and Whitney's test, one-sided, from two counts at each rising value.
+
+    The normal approximation with its corrections for ties and continuity, as in SciPy, whose
+    function takes no weights.
+    """
+    n_higher, n_lower, tied = higher.sum(), lower.sum(), higher + lower
+    n = n_higher + n_lower
+    above = higher @ (np.cumsum(lower) - lower / 2)
+    if n <= 1 or len(tied) == 1:
+        return 1.0  # weights that make less than a row, or one value: nothing to compare
+    spread = n_higher * n_lower / 12 * (n + 1 - np.sum(tied**3 - tied) / (n * (n - 1)))
+    return float(norm.sf((above - n_higher * n_lower / 2 - 0.5) / np.sqrt(spread)))
 
 
 class ScorePriorEstimator(PriorEstimator):
@@ -152,19 +205,30 @@ class ScorePriorEstimator(PriorEstimator):
         "random_state": ["random_state"],
     }
 
-    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+    def _estimate(self, X, labelled: np.ndarray, weight: np.ndarray | None = None) -> Estimate:
         scores = out_of_fold_scores(
-            X, labelled, scorer=self.scorer, cv=self.cv, random_state=self.random_state
+            X,
+            labelled,
+            scorer=self.scorer,
+            cv=self.cv,
+            random_state=self.random_state,
+            sample_weight=weight,
         )
-        return self._read(scores, labelled)
+        if weight is None:
+            return self._read(scores, labelled)
+        kept = weight > 0
+        return self._read(scores[kept], labelled[kept], weight[kept])
 
-    def _read(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
+    def _read(
+        self, scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | None = None
+    ) -> Estimate:
         """The method's estimate; kappa is 1 where the scores do not tell the groups apart."""
-        found = self._estimate_from_scores(scores, labelled)
-        return found if _separates(scores, labelled) else Estimate(1.0, at_boundary=True)
+        weighted = () if weight is None else (weight,)
+        found = self._estimate_from_scores(scores, labelled, *weighted)
+        return found if _separates(scores, labelled, weight) else Estimate(1.0, at_boundary=True)
 
-    def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        """Kappa, unclipped, from held-out scores."""
+    def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray, *weight) -> Estimate:
+        """Kappa, unclipped, from held-out scores; with weights where the method takes them."""
         raise NotImplementedError
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -194,5 +258,5 @@ class ScorePriorEstimator(PriorEstimator):
         labelled, self.classes_ = encode_labels(y)
         with one_blas_thread():
             found = self._read(scores, labelled)
-        self._set_prior(found, labelled)
+        self._set_prior(found, float(labelled.mean()))
         return self

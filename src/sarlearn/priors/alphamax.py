@@ -181,8 +181,8 @@ class AlphaMaxN(ScorePriorEstimator):
         self.labelled_purity_ = pure / shared
         return Estimate(forward * pure / shared, at_boundary, self.labelled_purity_)
 
-    def _read(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        found = super()._read(scores, labelled)
+    def _read(self, scores: np.ndarray, labelled: np.ndarray, weight=None) -> Estimate:
+        found = super()._read(scores, labelled, weight)
         self.labelled_purity_ = found.purity
         return found
 

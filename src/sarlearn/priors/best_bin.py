@@ -7,12 +7,12 @@ import numpy as np
 from sarlearn._compat import Interval
 from sarlearn._engine.propensity import label_share
 from sarlearn._validation import refuse_dask
-from sarlearn.priors._base import Estimate, PriorCurve
+from sarlearn.priors._base import Estimate, PriorCurve, WeightedPriorEstimator
 from sarlearn.priors._rows import column_scales, out_of_fold, scaled
 from sarlearn.priors._scores import ScorePriorEstimator
 
 
-class BestBinEstimator(ScorePriorEstimator):
+class BestBinEstimator(ScorePriorEstimator, WeightedPriorEstimator):
     """Best Bin Estimation [1]_: the suggested default.
 
     With ``q_U(z)``, ``q_P(z)`` the shares of unlabelled and labelled rows scored z or higher,
@@ -108,12 +108,17 @@ class BestBinEstimator(ScorePriorEstimator):
         blocks = blocks.map(scaled, *column_scales(blocks, "standard"))
         return self._read(*out_of_fold(blocks, int(self.cv), self.random_state)), share
 
-    def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        positive, unlabelled = np.sort(scores[labelled]), np.sort(scores[~labelled])
-        n_p, n_u = len(positive), len(unlabelled)
-        z = np.unique(scores)
-        above_p = n_p - np.searchsorted(positive, z, side="left")
-        above_u = n_u - np.searchsorted(unlabelled, z, side="left")
+    def _estimate_from_scores(
+        self, scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | None = None
+    ) -> Estimate:
+        z, code = np.unique(scores, return_inverse=True)
+        weight = np.ones(len(scores)) if weight is None else weight
+        # Rows scored z or higher, by weight.
+        above_p, above_u = (
+            np.cumsum(np.bincount(code, weights=rows * weight)[::-1])[::-1]
+            for rows in (labelled, ~labelled)
+        )
+        n_p, n_u = above_p[0], above_u[0]
         # A bin of a single row says nothing; without two of each, the widest bin has all rows.
         enough = (above_p >= min(2, n_p)) & (above_u >= min(2, n_u))
         z, q_p, q_u = z[enough], above_p[enough] / n_p, above_u[enough] / n_u

@@ -1,0 +1,104 @@
+"""Every learner is asked in the same words: weights in, the same attributes and methods out."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import LeaveOneGroupOut
+
+from conftest import make_pu
+from sarlearn import classifiers
+from sarlearn.classifiers import (
+    KnownPropensityClassifier,
+    MultiSCARClassifier,
+    SAREMClassifier,
+    SCARClassifier,
+)
+from sarlearn.exceptions import NotConvergedWarning
+from sarlearn.priors import DEDPUL, BestBinEstimator
+
+LEARNERS = [getattr(classifiers, name) for name in classifiers.__all__]
+HISTORY = {"log_likelihood", "class_prior"}
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_learner_has_the_same_attributes(learner):
+    if learner.__name__ == "BoostedSARClassifier":
+        pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+    assert "sample_weight" in inspect.signature(learner.fit).parameters
+    data = make_pu(600, 4)
+    model = learner().fit(data.X, data.s, sample_weight=np.ones(600))
+    assert data.s.mean() <= model.class_prior_ <= 1
+    assert model.label_frequency_ == pytest.approx(data.s.mean() / model.class_prior_, rel=0.05)
+    assert model.converged_ in (True, False)
+    assert set(model.history_) >= HISTORY
+    assert {np.ndim(values) for values in model.history_.values()} == {1}
+    if learner is not KnownPropensityClassifier:  # it is told the propensity of the rows of fit
+        assert model.predict_propensity(data.X).shape == (600,)
+        posterior = model.predict_posterior(data.X, data.s)
+        assert (posterior[data.s] == 1).all()
+        assert ((posterior >= 0) & (posterior <= 1)).all()
+
+
+def test_names_of_columns_mean_the_same_everywhere():
+    for learner in LEARNERS:
+        parameters = inspect.signature(learner).parameters
+        if "propensity_features" in parameters:
+            assert parameters["propensity_features"].default == ()
+
+
+def test_strata_are_told_of_together():
+    data = make_pu(2000, 4, discrete=True)
+    model = MultiSCARClassifier(data.columns, tol=1e-3).fit(data.X, data.s)
+    parts = [part.history_ for part in model.estimators_]
+    assert len(parts) == 4
+    assert model.converged_
+    last = sum(part["log_likelihood"][-1] for part in parts)
+    assert model.history_["log_likelihood"][-1] == pytest.approx(last)
+    assert (
+        len(model.history_["slope"]) == model.n_iter_ == max(p.n_iter_ for p in model.estimators_)
+    )
+    assert model.history_["class_prior"][-1] == pytest.approx(model.class_prior_, abs=1e-3)
+    with pytest.warns(NotConvergedWarning):
+        assert not clone(model).set_params(max_iter=2).fit(data.X, data.s).converged_
+
+
+def test_scar_weights_are_repetitions():
+    data = make_pu(400, 4)
+    weight = np.random.default_rng(1).integers(0, 4, 400)
+    groups = np.arange(400) % 5
+    repeated = np.repeat(np.arange(400), weight)
+
+    def fit(rows, **weights):
+        folds = list(LeaveOneGroupOut().split(rows, groups=groups[rows]))
+        model = SCARClassifier(BestBinEstimator(cv=folds), tol=1e-6)
+        return model.fit(data.X[rows], data.s[rows], **weights)
+
+    kept = np.flatnonzero(weight)
+    by_weight, by_rows = fit(kept, sample_weight=weight[kept]), fit(repeated)
+    assert by_weight.label_frequency_ == pytest.approx(by_rows.label_frequency_, rel=1e-9)
+    np.testing.assert_allclose(by_weight.coef_, by_rows.coef_, rtol=1e-4)
+    assert by_weight.label_frequency_ != fit(kept).label_frequency_
+
+
+def test_rows_without_weight_count_for_nothing_in_scar():
+    data = make_pu(400, 4)
+    weight = np.where(np.arange(400) < 300, 1.5, 0.0)
+    model = SCARClassifier(BestBinEstimator(random_state=0))
+    some = clone(model).fit(data.X[:300], data.s[:300], sample_weight=weight[:300])
+    assert model.fit(data.X, data.s, sample_weight=weight).class_prior_ == some.class_prior_
+
+
+def test_a_prior_estimator_without_weights_is_named():
+    data = make_pu(200, 3)
+    with pytest.raises(ValueError, match=r"prior estimator DEDPUL\(\) does not take it"):
+        SCARClassifier(DEDPUL()).fit(data.X, data.s, sample_weight=np.ones(200))
+
+
+def test_all_columns_by_one_word():
+    data = make_pu(300, 3)
+    with pytest.warns(UserWarning, match="Every column is a propensity feature"):
+        model = SAREMClassifier("all").fit(data.X, data.s)
+    assert model.propensity_features_.tolist() == [0, 1, 2]
