@@ -124,7 +124,7 @@ def test_a_seed_makes_it_repeatable(estimator):
     ],
 )
 def test_bad_input_ends_in_a_clear_error(estimator, spoil, message):
-    X, s, _ = apart(n=60, n_labelled=35)
+    X, s, _ = apart(n=80, n_labelled=35)
     with pytest.raises(ValueError, match=message):
         clone(estimator).fit(*spoil(X, s))
 
