@@ -38,6 +38,10 @@ class TimeLimit(Exception):
     """The CPU seconds a contestant was given are over."""
 
 
+class DidNotFinish(Exception):
+    """No time of a whole fit is known, and none is made up from a part of it."""
+
+
 def sarlearn(problem: Problem, *, stop: str, tol: float | None = None) -> Outcome:
     """The package itself."""
     model = SAREMClassifier(problem.columns, stop=stop, tol=tol)
@@ -100,11 +104,11 @@ def _extrapolate(model: NaiveSAREM, n_iter: int, seconds: list[float]) -> float:
     return model.start_seconds + n_iter * float(np.mean(ends))
 
 
-def pysarpu(problem: Problem, *, limit: float, expected: int) -> Outcome:
+def pysarpu(problem: Problem, *, limit: float) -> Outcome:
     """The peer, with its own start and stop rule, without penalty or decay.
 
-    Cut off after ``limit`` CPU seconds; then its time is the seconds an iteration times the
-    ``expected`` number.
+    Cut off after ``limit`` CPU seconds: how many iterations of its own it would have taken is not
+    known, so it did not finish, and has no time.
     """
     from pysarpu import PUClassifier
     from pysarpu.classification import LinearLogisticRegression
@@ -116,14 +120,7 @@ def pysarpu(problem: Problem, *, limit: float, expected: int) -> Outcome:
     Xe = X[:, problem.columns]
     np.random.seed(0)  # noqa: NPY002 - it draws its start from the global state
 
-    class Timed(PUClassifier):
-        began: list[float] = []
-
-        def maximisation(self, *args, **kwargs):
-            self.began.append(time.process_time())
-            super().maximisation(*args, **kwargs)
-
-    model = Timed(LinearLogisticRegression(), LogisticPropensity())
+    model = PUClassifier(LinearLogisticRegression(), LogisticPropensity())
 
     def over(*_):
         raise TimeLimit
@@ -148,9 +145,4 @@ def pysarpu(problem: Problem, *, limit: float, expected: int) -> Outcome:
         # Its parameters begin with the intercept.
         f, e = np.roll(model.cmodel.params, -1), np.roll(model.emodel.params, -1)
         return Outcome(cpu, wall, n_iter, f, e)
-    # Of the iterations that ended; if none did, an iteration takes at least what was spent.
-    ends = [*model.began, time.process_time()]
-    each = (ends[n_iter] - ends[0]) / n_iter if n_iter else cpu
-    iterations = max(expected, n_iter + 1)
-    note = f"cut off after {n_iter} iterations, {cpu:.0f} s"
-    return Outcome(each * iterations, each * iterations, iterations, extrapolated=True, note=note)
+    raise DidNotFinish(f"did not finish: {n_iter} iterations in {cpu:.0f} s")

@@ -35,10 +35,13 @@ def draw(folder: Path) -> None:
 
 
 def _ratios(ax, known) -> None:
+    # pysarpu is here where it ran to its end: of a part of a fit no ratio is made.
     bars = [("naive", "naive", ORANGE), ("pysarpu", "pysarpu", BLUE)]
-    height = 0.38
+    bars = [bar for bar in bars if any(tables.ratio(m, bar[0]) for m in known.values())]
+    height = 0.76 / max(len(bars), 1)
     places = np.arange(len(known))
-    for shift, (method, name, colour) in zip((-height / 2, height / 2), bars, strict=True):
+    shifts = (np.arange(len(bars)) - (len(bars) - 1) / 2) * height
+    for shift, (method, name, colour) in zip(shifts, bars, strict=True):
         labelled = False
         for place, (key, methods) in zip(places, known.items(), strict=True):
             times = tables.ratio(methods, method)
@@ -72,7 +75,9 @@ def _ratios(ax, known) -> None:
     for place, key in zip(places, known, strict=True):
         if key in tables.FASTER:
             target = tables.FASTER[key]
-            ax.plot([target] * 2, [place - height, place], color="black", lw=1.8,
+            middle = place + (shifts[0] if len(bars) else 0.0)
+            ends = [middle - height / 2, middle + height / 2]
+            ax.plot([target] * 2, ends, color="black", lw=1.8,
                     label=None if shown else "target, against naive")  # fmt: skip
             shown = True
     ax.set_yticks(

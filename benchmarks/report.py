@@ -31,27 +31,27 @@ compared; wall seconds say less. Every measurement is a process of its own.
 ![Times faster than the naive way by workload, and CPU seconds against rows](results/benchmarks.png)
 """
 
-# What profiles showed, beside the tables: kept in step by hand, as any comment.
+# What profiles showed, without figures: those that are measured are in the tables.
 SHORTFALLS = """## What is missed, what was tried, what it would take
 
 - **Against the naive way (a to d).** With the paper's stop every EM iteration has to be gone
-  through, one pass each; nothing may be skipped. At 54 columns a row costs 45 ns a pass, 26 of them
-  to fetch it from memory, 7 for the E-step, the rest for logits and two gradients out of the cache.
-  Tried and kept: one fused loop, unsigned indices (sparse rows three times faster), Hessians by
-  columns of 32 rows (5 times faster than BLAS at 14 columns), the propensity's side in the same
-  loop, factors without scaling. Tried and dropped: blocks of four by four in registers, sixteen
-  values a logarithm, gradients by columns of a sparse copy: no faster. More would take fewer
-  passes, and that is `stop="fixed_point"`, which ends nearer the solution in a third of them.
-- **Many small fits.** Of the 210 microseconds of an iteration on 546 x 9 the pass over the rows
-  takes 12. The rest are some forty calls from Python, none above 30 microseconds: solving with the
-  old Hessian and what steps taught, the propensity's M-step, norms, the stop rule, the record. It
-  would take the loop itself compiled, a second copy of the mathematics, and even then 154 passes of
-  12 microseconds, the start and scikit-learn's validation (2 to 3 ms) exceed the 3 ms aimed at.
-- **Time against rows.** With the paper's stop the exponent is 1.06, because that stop takes 143
-  iterations at 5,000,000 rows and 122 at 50,000; of an iteration it is 1.03, the step out of the
-  cache included. To the fixed point it is 1.00.
-- **Two threads, and the bound.** The two cores share their memory's bandwidth with each other and
-  with other tenants of the machine; the same fit of c took 5.4 s in one hour and 6.5 s in the next.
+  through, one pass each; nothing may be skipped. A pass spends its time on fetching rows from
+  memory, then on the E-step, the logits and two gradients. Tried and kept: one fused loop,
+  unsigned indices for sparse rows, Hessians by columns of 32 rows, the propensity's side in the
+  same loop, factors without scaling. Tried and dropped, no faster: blocks of four by four in
+  registers, sixteen values per logarithm, gradients by columns of a sparse copy. More would take
+  fewer passes, and that is `stop="fixed_point"`, which ends nearer the solution in fewer of
+  them.
+- **Many small fits.** On a few hundred rows the pass over them is a small part of an iteration.
+  The rest are calls from Python: solving with the old Hessian and with what earlier steps
+  taught, the propensity's M-step, norms, the stop rule, the record. It would take the loop
+  itself compiled, a second copy of the mathematics, and the passes, the start and scikit-learn's
+  validation would still exceed what was aimed at.
+- **Time against rows.** With the paper's stop the exponent is a little above 1, because that
+  stop takes more iterations on more rows, and because of the step out of the cache.
+- **Two threads, and the bound.** The two cores share their memory's bandwidth with each other
+  and with other tenants of the machine, so the same fit takes longer in one hour than in the
+  next.
 """
 
 

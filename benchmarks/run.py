@@ -100,7 +100,8 @@ def job(
         return {"failed": f"no end within {timeout:.0f} s"}
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        return {"failed": lines[-1] if lines else f"ended with code {done.returncode}"}
+        said = lines[-1] if lines else f"ended with code {done.returncode}"
+        return {"failed": said.removeprefix("benchmarks.contestants.DidNotFinish: ")}
     return json.loads(done.stdout.splitlines()[-1])
 
 

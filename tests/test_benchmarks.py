@@ -128,6 +128,30 @@ def test_tables_tell_extrapolated_times_and_missed_targets(tmp_path):
     assert tables.targets(tmp_path).rows[0][1:] == [">= 80", "60", "**missed**"]
 
 
+def test_a_peer_that_does_not_finish_has_no_time_and_no_ratio(tmp_path):
+    common = {"workload": "b", "title": "fifty thousand", "rows": 50_000, "columns": 14}
+    peer = {"method": "pysarpu", "note": "did not finish: 3 iterations in 25 s"}
+    slope = {"method": "slope", "cpu": 0.5, "iterations": 61, "extrapolated": False}
+    store.merge("workloads", [common | peer, common | slope], tmp_path)
+    (row,) = tables.speed(tmp_path).rows
+    assert row[2] == "did not finish: 3 iterations in 25 s"
+    assert tables.ratio(tables.by_workload(tmp_path)["b"], "pysarpu") is None
+    assert not [line for line in tables.targets(tmp_path).rows if "pysarpu" in line[0]]
+
+
+def test_the_peer_is_cut_off(problem, monkeypatch):
+    pytest.importorskip("pysarpu")
+    monkeypatch.setattr(contestants.resource, "setrlimit", lambda *_: None)
+    with pytest.raises(contestants.DidNotFinish, match=r"did not finish: \d+ iterations in 0 s"):
+        contestants.pysarpu(problem, limit=0.02)
+
+
+def test_the_peer_is_compared_where_it_ended():
+    table = tables.peer()
+    assert "of 31 fits" in table.note
+    assert all(float(row[2]) > float(row[3]) for row in table.rows)
+
+
 def test_exponent_of_exact_powers():
     rows = [{"rows": n, "cpu": str(1e-6 * n**1.5)} for n in (1e5, 1e6, 5e6)]
     assert tables.exponent([{"rows": 5e3, "cpu": "9"}, *rows]) == pytest.approx(1.5, abs=1e-6)

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from sarlearn import CrossFitSARClassifier, SAREMClassifier, baselines
+from sarlearn import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier, baselines
 from sarlearn.datasets import load_uci
 from sarlearn.metrics import class_prior_error
 
@@ -26,7 +26,7 @@ from .labelling import scenario, strategy
 TEST_SHARE = 0.25
 # Learners that have no use for the columns that drive labelling.
 UNTOLD = ["supervised", "naive", "TM", "NTC-tMI"]
-TOLD = ["SAR-EM", "SAR-EM, C=10", "cross-fit"]
+TOLD = ["SAR-EM", "SAR-EM, C=10", "cross-fit", "boosted"]
 
 
 @lru_cache(maxsize=4)
@@ -113,6 +113,7 @@ def fit(method: str, X, y, s, columns, seed: int):
         "SAR-EM": SAREMClassifier(columns),
         "SAR-EM, C=10": SAREMClassifier(columns, C=10.0),
         "cross-fit": CrossFitSARClassifier(columns, random_state=seed),
+        "boosted": BoostedSARClassifier(columns, random_state=seed),
     }
     if method not in known:
         raise ValueError(f"method is one of supervised, {', '.join(known)}; got {method!r}.")

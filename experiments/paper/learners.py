@@ -35,8 +35,7 @@ class Setting:
             return None
         if self.classifier == "boosting":
             # Few small trees: it is fitted anew in every EM iteration, and one that can tell the
-            # labelled from the unlabelled rows by heart ends at a propensity of 1 (30 trees of 31
-            # leaves: class prior 0.19 on Talk-Comp, where it is 0.60).
+            # labelled from the unlabelled rows by heart ends at a propensity of 1.
             return HistGradientBoostingClassifier(
                 max_iter=20,
                 learning_rate=0.2,
@@ -50,8 +49,8 @@ class Setting:
     def max_iter(self) -> int:
         """EM iterations at most.
 
-        Trees jump: with a known propensity the slope rule, on the class probabilities, was not met
-        in 500 iterations, while F1 had stood still since the first hundred.
+        Trees jump: with a known propensity the slope rule, on the class probabilities, may not be
+        met long after the scores stand still.
         """
         return 100 if self.classifier == "boosting" else 500
 
