@@ -54,6 +54,12 @@ class SCARClassifier(SARClassifier):
     n_iter_, converged_, history_
         As for :class:`SAREMClassifier`; ``history_`` for ``method="em"``.
 
+    Notes
+    -----
+    On Dask the default prior estimator takes its folds by row number, in memory at random. The
+    label frequency then differs as it would with other folds, and the coefficients with it. Given
+    one without folds, ``prior_estimator=SAREMPrior()``, both ways have the same coefficients.
+
     Examples
     --------
     >>> import numpy as np
