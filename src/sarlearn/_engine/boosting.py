@@ -228,7 +228,7 @@ def _run(
     prior = float(np.clip(labeller.label_share / np.average(e, weights=rows.weight), 0.02, 0.8))
     one = _boost(rows, boosters, float(logit(prior)), e, labeller, settings, history, follow=True)
     linear = linear_start(starts.linear, rows.labelled, rows.weight, one.e, folds, starts.theta)
-    two = _boost(rows, boosters, linear, one.e, labeller, settings, history)
+    two = _boost(rows, boosters, linear, one.e, labeller, settings, history, known=one.labels)
     return labeller.finish(max(one, two, key=lambda found: found.labels.log_likelihood))
 
 
@@ -249,7 +249,16 @@ def _run_on_all(
     labeller = Labeller(rows, attributes, found if keep_first else None, settings)
     boosters = FoldBoosters(rows.X, folds, settings.trees, rows.categorical, settings.n_jobs)
     e = found.of(attributes) if rows.known is None else rows.known
-    last = _boost(rows, boosters, runs[0].ensemble.start, e, labeller, settings, history)
+    last = _boost(
+        rows,
+        boosters,
+        runs[0].ensemble.start,
+        e,
+        labeller,
+        settings,
+        history,
+        known=runs[0].labels,
+    )
     return labeller.finish(last)
 
 
@@ -276,12 +285,14 @@ def _boost(
     history: "History",
     *,
     follow: bool = False,
+    known: LabelFit | None = None,
 ) -> Boosted:
     """Rounds until the held-out likelihood has not risen for PATIENCE of them.
 
-    Where ``follow``, the propensity is renewed at every look from CALM on.
+    Where ``follow``, the propensity is renewed at every look from CALM on. ``known`` is what the
+    label model said of other logits.
     """
-    looks = Looks(labeller, history)
+    looks = Looks(labeller, history, known)
     if isinstance(start, LinearStart):
         boosting = boosters.start(list(start.logits(rows.X, rows.linear)))
         looks.take(boosting.held_out(), 0)  # a linear start may need no trees
@@ -296,7 +307,7 @@ def _boost(
             looks.take(boosting.held_out(), rounds)
             e = looks.e if follow else e
     stopped = rounds < settings.max_iter or looks.best < rounds
-    labels = labeller.fit(looks.best_scores)
+    labels = labeller.fit(looks.best_scores, None if known is None else looks.best_labels)
     e = labeller.propensity(labels)
     return Boosted(
         boosting.trees(looks.best), start, looks.best_scores, labels, e, looks.best, stopped
@@ -306,20 +317,21 @@ def _boost(
 class Looks:
     """Looks at the held-out logits: the label model on them, and which was the best."""
 
-    def __init__(self, labeller, history):
-        self._labeller, self._history = labeller, history
-        self._labels: LabelFit | None = None
-        self.best, self.best_value, self.best_scores = 0, -np.inf, np.empty(0)
+    def __init__(self, labeller: "Labeller", history: "History", known: LabelFit | None):
+        self._labeller, self._history, self._labels = labeller, history, known
+        self.best, self.best_scores = 0, np.empty(0)
+        self.best_labels: LabelFit | None = None
 
     def take(self, scores: np.ndarray, rounds: int) -> None:
-        self._labels = labels = self._labeller.fit(scores, self._labels)
-        if labels.log_likelihood > self.best_value:
-            self.best, self.best_value, self.best_scores = rounds, labels.log_likelihood, scores
+        self._labels = labels = self._labeller.look(scores, self._labels)
+        if self.best_labels is None or labels.log_likelihood > self.best_labels.log_likelihood:
+            self.best, self.best_scores, self.best_labels = rounds, scores, labels
         self._history.add(rounds, labels)
 
     @property
     def e(self) -> np.ndarray:
         """The propensity of the last look."""
+        assert self._labels is not None
         return self._labeller.propensity(self._labels)
 
 
@@ -346,24 +358,27 @@ class Labeller:
 
         return of
 
-    def _model(self, scores: np.ndarray) -> LabelModel:
-        labelled, weight = self._rows.labelled, self._rows.weight
-        scores = np.clip(scores, -LOGIT_LIMIT, LOGIT_LIMIT)
-        pull = self._settings.slope_pull
-        if self._known is not None:
-            none = np.empty((len(scores), 0))
-            return LabelModel(
-                scores, none, labelled, weight, slope_pull=pull, known_propensity=self._known
-            )
-        ridge = self._settings.propensity_ridge
+    def _model(self, scores: np.ndarray, rows: slice = slice(None)) -> LabelModel:
+        weight = self._rows.weight
         return LabelModel(
-            scores, self._attributes, labelled, weight, propensity_ridge=ridge, slope_pull=pull
+            np.clip(scores[rows], -LOGIT_LIMIT, LOGIT_LIMIT),
+            self._attributes[rows] if self.learns else np.empty((len(scores[rows]), 0)),
+            self._rows.labelled[rows],
+            None if weight is None else weight[rows],
+            propensity_ridge=self._settings.propensity_ridge,
+            slope_pull=self._settings.slope_pull,
+            known_propensity=None if self._known is None else self._known[rows],
         )
 
-    def fit(self, scores: np.ndarray, warm: LabelFit | None = None) -> LabelFit:
-        """In full, or a few steps from another fit."""
-        model = self._model(scores)
+    def look(self, scores: np.ndarray, warm: LabelFit | None) -> LabelFit:
+        """In full at first, then a few steps from the last look. Of many rows, at some."""
+        every = max(1, len(scores) // SAMPLE_ROWS)
+        model = self._model(scores, slice(None, None, every))
         return model.fit() if warm is None else model.fit(warm=warm, max_steps=WARM_STEPS)
+
+    def fit(self, scores: np.ndarray, warm: LabelFit | None = None) -> LabelFit:
+        """On all rows, to the end."""
+        return self._model(scores).fit(warm=warm)
 
     def propensity(self, labels: LabelFit) -> np.ndarray:
         if self._known is not None:

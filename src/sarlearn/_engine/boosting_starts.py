@@ -75,13 +75,13 @@ def cross_fit_start(
     linear, attributes, labelled, weight, folds: Folds, first: Propensity, theta: np.ndarray
 ) -> Propensity:
     """The linear cross-fit's propensity, from another one."""
-    found = first
+    found, labels = first, None
     for _ in range(2):
         e = found.of(attributes)
         _, logits = fold_fits(linear, labelled, weight, e, folds, theta)
         scores = logits[:, _best(logits, e, labelled, weight)]
         model = LabelModel(scores, attributes, labelled, weight, propensity_ridge=CROSS_FIT_RIDGE)
-        labels = model.fit()
+        labels = model.fit(warm=labels)
         found = Propensity(labels.propensity_coef, labels.propensity_intercept)
     return found
 

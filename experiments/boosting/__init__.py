@@ -1,0 +1,1 @@
+"""Does boosting with biased labels keep what it promises?"""
