@@ -8,11 +8,11 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn import datasets
-from sarlearn.labeling import (
-    ConstantLabeling,
-    GeometricLabeling,
-    LogisticLabeling,
-    OneAttributeLabeling,
+from sarlearn.labelling import (
+    ConstantLabelling,
+    GeometricLabelling,
+    LogisticLabelling,
+    OneAttributeLabelling,
     label,
 )
 
@@ -45,7 +45,7 @@ def make(
     rng = np.random.default_rng(seed_from("boosting", phase, dataset, mechanism, max_rows, repeat))
     X, y, train, test = _rows(dataset, max_rows, rng)
     if mechanism.startswith("SCAR "):
-        how, columns = ConstantLabeling(float(mechanism[5:])), []
+        how, columns = ConstantLabelling(float(mechanism[5:])), []
     else:
         how, columns = _mechanism(mechanism, X, train, rng)
     s, e = label(X, y, how, random_state=int(rng.integers(2**32)))
@@ -95,16 +95,16 @@ def _mechanism(kind: str, X, train, rng):
     signs = rng.choice([-1, 1], len(columns))
     values = _dense(X[:, columns])
     if kind == "geometric":
-        return GeometricLabeling(columns, signs=signs.tolist(), low=0.1, high=0.9), columns
+        return GeometricLabelling(columns, signs=signs.tolist(), low=0.1, high=0.9), columns
     if kind == "one":
         difference = 0.6 * float(signs[0])
         if values.min() >= 0 and values.max() <= 1:
-            return OneAttributeLabeling(columns[0], difference=difference), columns
-        return GeometricLabeling(columns, signs=signs[:1].tolist()), columns
+            return OneAttributeLabelling(columns[0], difference=difference), columns
+        return GeometricLabelling(columns, signs=signs[:1].tolist()), columns
     center, scale = values[train].mean(axis=0), values[train].std(axis=0)
     coef = signs * rng.uniform(0.6, 1.4, len(columns)) / scale
     intercept = float(rng.choice([-1.0, 0.0]) - coef @ center)
-    return LogisticLabeling(columns, coef=coef.tolist(), intercept=intercept), columns
+    return LogisticLabelling(columns, coef=coef.tolist(), intercept=intercept), columns
 
 
 def _named(attributes: str, columns: list[int], X, train, rng) -> list[int]:

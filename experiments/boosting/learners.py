@@ -16,12 +16,12 @@ from .data import make
 
 
 def cells(settings: Fields) -> Iterator[Fields]:
-    """Repeats outermost, methods innermost."""
-    for repeat, attributes, mechanism, dataset, method in product(
+    """Repeats outermost, then data sets, which take long to load; methods innermost."""
+    for repeat, dataset, attributes, mechanism, method in product(
         range(settings["repeats"]),
+        settings["datasets"],
         settings["attributes"],
         settings["mechanisms"],
-        settings["datasets"],
         settings["methods"],
     ):
         yield {

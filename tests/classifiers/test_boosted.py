@@ -18,8 +18,6 @@ from sarlearn.exceptions import EveryColumnWarning, FewerFoldsWarning, Unidentif
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed")
 
-# As for scikit-learn's own boosting: leaves and bins count rows, whatever their weight.
-
 
 class Data:
     """An exclusive or, with labels that follow one of the other columns."""
@@ -118,7 +116,7 @@ def test_every_parameter_matters(name):
 
 
 def test_parameters_are_tested_in_full():
-    assert {*PARAMETERS, "n_jobs"} == set(BoostedSARClassifier().get_params())
+    assert {*PARAMETERS, "n_jobs", "pos_label"} == set(BoostedSARClassifier().get_params())
 
 
 def test_sparse_is_dense(data):

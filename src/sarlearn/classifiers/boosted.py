@@ -128,6 +128,9 @@ class BoostedSARClassifier(SARClassifier):
         warns.
     class_priors_ : ndarray of shape (n_runs,)
         The class prior of each run. (One, where all rows were boosted after a sample.)
+    profiles_ : list
+        The profile likelihood of each run: ``class_prior`` and ``log_likelihood`` at the points
+        that were looked at, ``low`` and ``high``.
     label_frequency_ : float
         Share of the positives that is labelled: ``P(s=1) / class_prior_``.
     slope_ : float
@@ -319,6 +322,7 @@ class BoostedSARClassifier(SARClassifier):
     def _store(self, found: BoostedFit, rows: Rows, columns) -> None:
         self.ensembles_ = [run.ensemble for run in found.runs]
         self.class_priors_ = np.array([run.labels.class_prior for run in found.runs])
+        self.profiles_ = [run.profile for run in found.runs]
         self.class_prior_, self.slope_ = found.class_prior, found.slope
         self.class_prior_range_ = found.class_prior_range
         self.identification_width_ = self.class_prior_range_[1] - self.class_prior_range_[0]

@@ -78,7 +78,7 @@ def prior(
 
 
 def _choose(methods: tuple[str, ...], propensity: tuple[str, ...]) -> dict:
-    """Estimators by name; two of them can use propensity columns."""
+    """Estimators by name; three of them can use propensity columns, one only runs by name."""
     known = default_estimators(random_state=0)
     if propensity:
         columns = FromColumns(propensity)
@@ -86,6 +86,9 @@ def _choose(methods: tuple[str, ...], propensity: tuple[str, ...]) -> dict:
         known["SAR-EM"] = SAREMPrior(columns, scaling="none")
     if not methods:
         return known
+    known["boosted"] = BoostedPrior(
+        FromColumns(propensity) if propensity else (), random_state=0
+    )
     by_key = {name.casefold(): name for name in known}
     for method in methods:
         if method.casefold() not in by_key:

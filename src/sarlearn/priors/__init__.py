@@ -6,6 +6,7 @@ from sarlearn.priors._display import PriorCurveDisplay
 from sarlearn.priors._scores import out_of_fold_scores
 from sarlearn.priors.alphamax import AlphaMax, AlphaMaxN
 from sarlearn.priors.best_bin import BestBinEstimator
+from sarlearn.priors.boosted import BoostedPrior
 from sarlearn.priors.crossfit import CrossFitPrior
 from sarlearn.priors.dedpul import DEDPUL
 from sarlearn.priors.elkan_noto import ElkanNoto
@@ -20,6 +21,7 @@ __all__ = [
     "AlphaMax",
     "AlphaMaxN",
     "BestBinEstimator",
+    "BoostedPrior",
     "CrossFitPrior",
     "ElkanNoto",
     "KernelMean",
