@@ -48,13 +48,13 @@ def app() -> None:
     type=click.Choice(["logistic", "boosting"]),
     default="logistic",
     show_default=True,
-    help="Model of the class.",
+    help="Model of the class. boosting is for classes that are not linear in the columns; with "
+    "cross-fit it needs the extra sarlearn[boost].",
 )
 @click.option(
     "--decay",
     type=click.FloatRange(0, 1, min_open=True),
-    default=0.9,
-    show_default=True,
+    show_default="0.9",
     help="How strongly sure positives are favoured; 1 is plain maximum likelihood.",
 )
 @click.option(

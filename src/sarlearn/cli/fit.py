@@ -29,7 +29,7 @@ def fit(
     drop: tuple[str, ...],
     method: str | None,
     classifier: str,
-    decay: float,
+    decay: float | None,
     C: float | None,
     stop: str | None,
     max_iter: int,
@@ -44,7 +44,7 @@ def fit(
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
     method = method or ("cross-fit" if dask is None else "sar-em")
-    settings = _settings(method, classifier, C, stop, seed)
+    settings = _settings(method, classifier, decay, C, stop, seed)
     check_outputs(output, report, force=force, inputs=[table])
     left_out = [label, *([id_column] if id_column else []), *drop]
     model = make_table_classifier(
@@ -52,7 +52,6 @@ def fit(
         method=method,
         classifier=classifier,
         drop=left_out,
-        decay=decay,
         max_iter=max_iter,
         **settings,
     )
@@ -134,13 +133,27 @@ def _fit_on_dask(model, address: str, table: str, label: str, propensity, id_col
     return frame, s, labels.word, whole, messages
 
 
-def _settings(method: str, classifier: str, C: float | None, stop: str | None, seed: int) -> dict:
+def _settings(
+    method: str,
+    classifier: str,
+    decay: float | None,
+    C: float | None,
+    stop: str | None,
+    seed: int,
+) -> dict:
     """What only one of the methods takes; what was not given stays the learner's default."""
+    if decay is not None and (method, classifier) == ("cross-fit", "boosting"):
+        raise ValueError("--decay is of SAR-EM; boosting in a cross-fit has none.")
     if C is not None and classifier != "logistic":
         raise ValueError(f"--C is the penalty of --classifier logistic, not of {classifier}.")
     if stop is not None and method != "sar-em":
         raise ValueError(f"--stop {stop} needs --method sar-em; a cross-fit has its own end.")
-    given = {"C": C, "stop": stop, "random_state": seed if method == "cross-fit" else None}
+    given = {
+        "decay": decay,
+        "C": C,
+        "stop": stop,
+        "random_state": seed if method == "cross-fit" else None,
+    }
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -12,11 +12,11 @@ from sarlearn.cli.common import (
     read_labelled,
 )
 from sarlearn.cli.progress import progress
-from sarlearn.priors import CrossFitPrior, SAREMPrior, compare_priors
+from sarlearn.priors import BoostedPrior, CrossFitPrior, SAREMPrior, compare_priors
 from sarlearn.priors._compare import default_estimators
 from sarlearn.tables.pipeline import FromColumns, TableEncoder
 
-SAR_METHODS = ("cross-fit", "SAR-EM")
+SAR_METHODS = ("cross-fit", "boosted", "SAR-EM")
 
 
 def prior(
@@ -86,9 +86,7 @@ def _choose(methods: tuple[str, ...], propensity: tuple[str, ...]) -> dict:
         known["SAR-EM"] = SAREMPrior(columns, scaling="none")
     if not methods:
         return known
-    known["boosted"] = BoostedPrior(
-        FromColumns(propensity) if propensity else (), random_state=0
-    )
+    known["boosted"] = BoostedPrior(FromColumns(propensity) if propensity else (), random_state=0)
     by_key = {name.casefold(): name for name in known}
     for method in methods:
         if method.casefold() not in by_key:

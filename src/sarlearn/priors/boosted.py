@@ -25,7 +25,8 @@ class BoostedPrior(PriorEstimator):
     ----------
     propensity_features : names, indices, boolean mask, or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
-    learning_rate, max_leaf_nodes, max_iter, cv, n_runs : see :class:`~sarlearn.BoostedSARClassifier`
+    learning_rate, max_leaf_nodes, max_iter, cv, n_runs
+        See :class:`~sarlearn.BoostedSARClassifier`.
     single_sample : bool, default=True
         False for case-control data, the unlabelled rows drawn from the whole population: then
         `class_prior_` is the share of positives among them.

@@ -345,7 +345,8 @@ def make_table_classifier(
         times the work, for a class prior nearer the truth and a word on how sure it is.
     classifier : {"logistic", "boosting"} or classifier, default="logistic"
         The model of ``P(y=1 | x)``: logistic regression, gradient-boosted trees, or any
-        scikit-learn classifier with ``sample_weight`` and ``predict_proba``.
+        scikit-learn classifier with ``sample_weight`` and ``predict_proba``. ``"boosting"`` in a
+        cross-fit is :class:`~sarlearn.BoostedSARClassifier`, which needs the extra ``boost``.
     drop : sequence of str
         Columns to leave out, such as identifiers.
     max_categories : int >= 2, default=30
@@ -356,7 +357,7 @@ def make_table_classifier(
     Returns
     -------
     TablePipeline
-        Steps ``columns`` (:class:`TableEncoder`) and ``sarem`` or ``crossfit``.
+        Steps ``columns`` (:class:`TableEncoder`) and ``sarem``, ``crossfit`` or ``boosted``.
 
     Examples
     --------
@@ -372,8 +373,11 @@ def make_table_classifier(
     >>> bool(chance["none"] < chance["full"])
     True
     """
-    from sarlearn.classifiers import SAREMClassifier
-    from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+    from sarlearn.classifiers import (
+        BoostedSARClassifier,
+        CrossFitSARClassifier,
+        SAREMClassifier,
+    )
 
     learners = {"sar-em": SAREMClassifier, "cross-fit": CrossFitSARClassifier}
     if method not in learners:
@@ -381,11 +385,11 @@ def make_table_classifier(
     if isinstance(propensity_features, str):
         propensity_features = [propensity_features]
     columns = TableEncoder(drop=tuple(drop), max_categories=max_categories)
-    learner = learners[method](
-        FromColumns(propensity_features) if len(propensity_features) else (),
-        classifier=_base_classifier(classifier),
-        **parameters,
-    )
+    named = FromColumns(propensity_features) if len(propensity_features) else ()
+    if method == "cross-fit" and isinstance(classifier, str) and classifier == "boosting":
+        boosted = BoostedSARClassifier(named, **parameters)
+        return TablePipeline([("columns", columns), ("boosted", boosted)])
+    learner = learners[method](named, classifier=_base_classifier(classifier), **parameters)
     return TablePipeline([("columns", columns), (method.replace("-", ""), learner)])
 
 
