@@ -5,7 +5,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from sarlearn.classifiers import SAREMClassifier
+from sarlearn.classifiers import BoostedSARClassifier, SAREMClassifier
 from sarlearn.tables.pipeline import TableEncoder
 
 __all__ = ["to_onnx"]
@@ -49,6 +49,12 @@ def to_onnx(model, *, dtype=np.float32):
 
     check_is_fitted(model)
     final = model[-1] if isinstance(model, Pipeline) else model
+    if isinstance(final, BoostedSARClassifier):
+        raise TypeError(
+            "to_onnx takes a SAREMClassifier; got BoostedSARClassifier, whose trees it does not "
+            "write: skl2onnx has no converter for LightGBM. sarlearn.save keeps such a model, and "
+            "SAREMClassifier on the same columns has a graph."
+        )
     if not isinstance(final, SAREMClassifier) or not hasattr(final, "coef_"):
         raise TypeError(
             f"to_onnx takes a SAREMClassifier with the logistic classifier; got "

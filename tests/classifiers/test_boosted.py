@@ -243,3 +243,69 @@ def test_columns_that_say_nothing():
     assert np.isfinite(model.predict_proba(X)).all()
     constant = BoostedSARClassifier(random_state=0).fit(X[:, 5:], data.s)
     assert np.ptp(constant.predict_proba(X[:, 5:])[:, 1]) < 1e-9
+
+
+# -- the rest of the package with it ---------------------------------------------------------
+
+
+def test_saved_models_predict_the_same_bits_and_are_checked(data, model, tmp_path):
+    import sarlearn
+
+    pytest.importorskip("skops.io", reason="skops is not installed")
+    path = tmp_path / "model.skops"
+    sarlearn.save(model, path)
+    again = sarlearn.load(path)
+    np.testing.assert_array_equal(again.predict_proba(data.X), model.predict_proba(data.X))
+    np.testing.assert_array_equal(
+        again.predict_propensity(data.X), model.predict_propensity(data.X)
+    )
+    # Trees that point to a feature that does not exist are not handed to LightGBM.
+    trees = next(t for one in again.ensembles_ for t in one.trees if "split_feature=" in t.text)
+    trees.text = trees.text.replace("split_feature=", "split_feature=7", 1)
+    sarlearn.save(again, path)
+    with pytest.raises(ValueError, match="stored trees are damaged"):
+        sarlearn.load(path).predict_proba(data.X)
+
+
+def test_onnx_refuses_trees_and_says_what_else(model):
+    onnx = pytest.importorskip("sarlearn.onnx")
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    with pytest.raises(TypeError, match=r"BoostedSARClassifier, whose trees.*sarlearn\.save"):
+        onnx.to_onnx(model)
+
+
+def test_prior_estimator_is_the_model_s(data):
+    from sarlearn.priors import BoostedPrior, compare_priors
+
+    table = pd.DataFrame(data.X, columns=list("abcde"))
+    prior = BoostedPrior(["c"], n_runs=1, random_state=0).fit(table, data.s)
+    model = BoostedSARClassifier([2], n_runs=1, random_state=0).fit(data.X, data.s)
+    assert prior.class_prior_ == pytest.approx(model.class_prior_)
+    assert prior.class_prior_range_ == model.class_prior_range_
+    assert prior.curve_.marker[0] == pytest.approx(model.class_prior_)
+    s = data.y & (np.random.default_rng(0).random(len(data.y)) < 0.5)
+    found = compare_priors(data.X, s, ["boosted"], random_state=0)
+    assert found.rows[0].class_prior == pytest.approx(data.y.mean(), abs=0.05)
+
+
+def test_sensitivity_and_identifiability(data, model):
+    from sarlearn.inspection import identifiability, sensitivity
+
+    found = identifiability(model, data.X, data.s, n_starts=3, random_state=0)
+    assert found.profile[0] < model.class_prior_ + 0.05
+    tried = sensitivity(model, data.X, data.s, propensity_bounds=(0.8, 1.25), n_factors=2)
+    low, high = (row.class_prior for row in tried.scaled)
+    assert low > model.class_prior_ > high - 0.02  # lower propensities, more positives
+    with pytest.raises(ValueError, match="decay and C are of logistic models"):
+        sensitivity(model, data.X, data.s, C=[1.0])
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+def test_bootstrap_moves_with_the_rows():
+    from sarlearn.inspection import bootstrap
+
+    data = Data(400)
+    model = BoostedSARClassifier([2], n_runs=1, cv=2, max_iter=10, random_state=0)
+    found = bootstrap(model.fit(data.X, data.s), data.X, data.s, n_resamples=20, random_state=0)
+    low, high = found.interval("class_prior")
+    assert low < high

@@ -69,11 +69,11 @@ def convergence(estimator) -> dict:
         raise TypeError(f"{type(final).__name__} keeps no history of its fit (history_).")
     history = {name: np.asarray(values).tolist() for name, values in final.history_.items()}
     # A cross-fit keeps the history of its first step, SAR-EM as the paper has it.
-    by_slope = getattr(final, "stop", "slope") == "slope"
+    by_slope = "slope" in history and getattr(final, "stop", "slope") == "slope"
     return {
         "log_likelihood": history["log_likelihood"],
         "class_prior": history["class_prior"],
-        "slope": history["slope"],
+        "slope": history.get("slope", [np.nan] * len(history["class_prior"])),
         "tol": float(getattr(final, "tol", None) or TOLERANCE["slope"]) if by_slope else None,
     }
 

@@ -133,6 +133,9 @@ class BoostedSARClassifier(SARClassifier):
         that were looked at, ``low`` and ``high``.
     label_frequency_ : float
         Share of the positives that is labelled: ``P(s=1) / class_prior_``.
+    mean_probability_ : float
+        Mean of ``predict_proba`` over the rows of ``fit``: near ``class_prior_``, which is the
+        better estimate, not equal.
     slope_ : float
         ``a``, the mean of the runs: below 1 the held-out logits were too bold, above 1 too timid.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_terms) and (1,)
@@ -338,6 +341,8 @@ class BoostedSARClassifier(SARClassifier):
                 delattr(self, name)
         if rows.known is None:
             self._store_propensity(found, rows)
+        f = self._class_probability(rows.X)
+        self.mean_probability_ = float(np.average(f, weights=rows.weight))
 
     def _store_propensity(self, found: BoostedFit, rows: Rows) -> None:
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.X.shape[1])])

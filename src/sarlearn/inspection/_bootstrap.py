@@ -15,8 +15,7 @@ from sarlearn._engine.joint import JointLogistic
 from sarlearn._view.inputs import check_count, generators
 from sarlearn._view.parallel import run_all
 from sarlearn._view.parts import take_apart
-from sarlearn.classifiers import SAREMClassifier
-from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier
 from sarlearn.inspection._bootstrap_result import CURVE_POINTS, BootstrapResult
 
 __all__ = ["BootstrapResult", "bootstrap"]
@@ -183,9 +182,8 @@ class _Clone:
         self._model, self._X = clone(parts.final), parts.matrix
         # Logistic models do not tell a row of weight two from two rows; each is then looked at
         # once, which saves a quarter of the time.
-        self._by_weight = isinstance(parts.final, CrossFitSARClassifier) or _is_logistic(
-            parts.final
-        )
+        cross_fits = CrossFitSARClassifier | BoostedSARClassifier
+        self._by_weight = isinstance(parts.final, cross_fits) or _is_logistic(parts.final)
         self._s = parts.final.classes_[labelled.astype(int)]
 
     def __call__(self, counts: np.ndarray):

@@ -1,5 +1,6 @@
 """Is the answer identified? Other maxima, exchanged roles, information, overlap, certainty."""
 
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -7,15 +8,16 @@ from scipy import sparse
 from scipy.special import logit
 from sklearn.utils import check_array
 
+from sarlearn._compat import safe_indexing
 from sarlearn._engine.joint import JointFit, JointLogistic
 from sarlearn._engine.label_model import PROFILE_DROP, LabelModel
 from sarlearn._view.draw import BELOW, draw_maxima, maxima_together
 from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, generators
-from sarlearn._view.parts import take_apart
+from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.style import GREEN, ORANGE, as_number, as_percent, new_axes, tidy
-from sarlearn.classifiers import SAREMClassifier
-from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier
+from sarlearn.exceptions import SarlearnWarning
 
 __all__ = ["IdentifiabilityResult", "identifiability"]
 
@@ -213,8 +215,8 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
 
     Parameters
     ----------
-    model : fitted SAREMClassifier or CrossFitSARClassifier with logistic models, or a pipeline
-        that ends in one.
+    model : fitted SAREMClassifier or CrossFitSARClassifier with logistic models, or
+        BoostedSARClassifier, or a pipeline that ends in one. Boosted trees count with their logit.
     X, s : the data it was fitted to
     n_starts : int >= 2, default=20
     random_state : int, Generator or None
@@ -239,6 +241,8 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
     n_starts = check_count(n_starts, "n_starts", 2)
     parts = take_apart(model, X)
     final = parts.final
+    if isinstance(final, BoostedSARClassifier):
+        return _of_boosted(parts, s, n_starts, random_state)
     if not isinstance(final, SAREMClassifier | CrossFitSARClassifier) or not hasattr(
         final, "propensity_coef_"
     ):
@@ -290,6 +294,29 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
         ),
         model_class_prior=float(parts.final.class_prior_),
     )
+
+
+def _of_boosted(parts: Parts, s, n_starts: int, random_state) -> IdentifiabilityResult:
+    """The same question with the trees' logit as a column beside the propensity features.
+
+    The class model is then logistic in that logit and those features; what could be exchanged with
+    the propensity, can be so here.
+    """
+    columns = parts.propensity_positions
+    chosen = check_array(
+        safe_indexing(parts.matrix, columns, axis=1),
+        accept_sparse="csr",
+        dtype=np.float64,
+        ensure_min_features=0,
+    )
+    score = logit(np.clip(parts.probability(), 1e-6, 1 - 1e-6))
+    attributes = chosen.toarray() if sparse.issparse(chosen) else chosen
+    stand_in = CrossFitSARClassifier(np.arange(1, 1 + len(columns)), random_state=0)
+    matrix = np.column_stack([score, attributes])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SarlearnWarning)  # about the stand-in, not the model
+        stand_in.fit(matrix, s)
+    return identifiability(stand_in, matrix, s, n_starts=n_starts, random_state=random_state)
 
 
 def _random_starts(joint: JointLogistic, labelled, n_starts: int, rng) -> list[np.ndarray]:

@@ -14,8 +14,12 @@ from sarlearn._view.inputs import check_count, check_positive
 from sarlearn._view.parts import take_apart
 from sarlearn._view.style import new_axes
 from sarlearn._words import share_text
-from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
-from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers import (
+    BoostedSARClassifier,
+    CrossFitSARClassifier,
+    KnownPropensityClassifier,
+    SAREMClassifier,
+)
 from sarlearn.metrics.inverse_propensity import ipw_scores
 
 __all__ = ["ScaledPropensity", "SensitivityResult", "SensitivityRow", "sensitivity"]
@@ -151,7 +155,8 @@ def sensitivity(
 
     Parameters
     ----------
-    model : fitted SAREMClassifier or CrossFitSARClassifier, or a pipeline that ends in one
+    model : fitted SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier
+        Or a pipeline that ends in one.
     X, s : the data it was fitted to
     decay, C : sequence of float, default=None
         Values to try; None keeps the model's.
@@ -182,11 +187,13 @@ def sensitivity(
     factors = _factors(propensity_bounds, n_factors)
     parts = take_apart(model, X)
     final = parts.final
-    if not isinstance(final, SAREMClassifier | CrossFitSARClassifier):
+    if not isinstance(final, SAREMClassifier | CrossFitSARClassifier | BoostedSARClassifier):
         raise TypeError(
-            "sensitivity needs a SAREMClassifier or CrossFitSARClassifier; got "
-            f"{type(final).__name__}."
+            "sensitivity needs a SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier; "
+            f"got {type(final).__name__}."
         )
+    if isinstance(final, BoostedSARClassifier) and (decay is not None or C is not None):
+        raise ValueError("decay and C are of logistic models; a BoostedSARClassifier has neither.")
     labelled = parts.labelled(s)
     seen = final.classes_[labelled.astype(int)]
     f, e = parts.probability(), parts.propensity()
@@ -246,12 +253,18 @@ def _compare(setting, other, matrix, f, labelled) -> SensitivityRow:
     )
 
 
-def _scale(final, matrix, s, labelled, f, e, factor: float) -> ScaledPropensity:
-    scaled = np.clip(factor * e, 1e-6, 1.0)
+def _told_propensity(final) -> KnownPropensityClassifier | BoostedSARClassifier:
+    """The learner with the same class model that takes a known propensity."""
+    if isinstance(final, BoostedSARClassifier):
+        return clone(final).set_params(propensity_features=())
     # A cross-fit with a classifier of the user has no penalty; 1 is then without effect.
     C = getattr(final, "C_", final.C if final.classifier is None else 1.0)
-    refit = KnownPropensityClassifier(C=C, classifier=final.classifier)
-    refit.fit(matrix, s, propensity=scaled)
+    return KnownPropensityClassifier(C=C, classifier=final.classifier)
+
+
+def _scale(final, matrix, s, labelled, f, e, factor: float) -> ScaledPropensity:
+    scaled = np.clip(factor * e, 1e-6, 1.0)
+    refit = _told_propensity(final).fit(matrix, s, propensity=scaled)
     found = ipw_scores(labelled, f, scaled).scores
     return ScaledPropensity(
         float(factor),

@@ -144,13 +144,13 @@ class ConvergenceDisplay:
     Parameters
     ----------
     log_likelihood, class_prior, slope : array-like of shape (n_iter,)
-        The slope may hold NaN before a full window.
+        The slope may hold NaN before a full window; boosting has none, and two panels.
     tol : float or None
         The slope at which the paper's rule stops.
 
     Attributes
     ----------
-    axes_ : ndarray of three matplotlib Axes
+    axes_ : ndarray of three matplotlib Axes, or two
     figure_ : matplotlib Figure
 
     Examples
@@ -179,15 +179,15 @@ class ConvergenceDisplay:
         ax = new_axes(ax)
         figure = ax.figure
         ax.set_axis_off()
-        grid = GridSpecFromSubplotSpec(3, 1, subplot_spec=ax.get_subplotspec(), hspace=0.12)
+        named = [("log-likelihood", self.log_likelihood), ("class prior", self.class_prior)]
+        sloped = not np.isnan(np.asarray(self.slope, dtype=float)).all()
+        if sloped:
+            named.append(("slope", self.slope))
+        n_panels = len(named)
+        grid = GridSpecFromSubplotSpec(n_panels, 1, subplot_spec=ax.get_subplotspec(), hspace=0.12)
         panels = [figure.add_subplot(grid[0])]
-        panels += [figure.add_subplot(grid[i], sharex=panels[0]) for i in (1, 2)]
+        panels += [figure.add_subplot(grid[i], sharex=panels[0]) for i in range(1, n_panels)]
         steps = np.arange(1, len(self.log_likelihood) + 1)
-        named = (
-            ("log-likelihood", self.log_likelihood),
-            ("class prior", self.class_prior),
-            ("slope", self.slope),
-        )
         for panel, (name, values) in zip(panels, named, strict=True):
             panel.plot(steps, values, color=color, linewidth=1.6)
             panel.set_ylabel(name)
@@ -195,9 +195,9 @@ class ConvergenceDisplay:
             panel.tick_params(labelbottom=panel is panels[-1])
         if np.any(np.nan_to_num(np.asarray(self.slope, dtype=float)) > 0):
             panels[2].set_yscale("log")
-        if self.tol is not None:
+        if self.tol is not None and sloped:
             panels[2].axhline(self.tol, color=ORANGE, linestyle="--", linewidth=1.2)
-        panels[2].set_xlabel("iteration")
+        panels[-1].set_xlabel("iteration" if sloped else "look")
         figure.align_ylabels(panels)
         self.axes_, self.figure_ = np.array(panels, dtype=object), figure
         return self

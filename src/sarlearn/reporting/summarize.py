@@ -141,7 +141,7 @@ def _model(parts: Parts) -> dict[str, Any]:
     base = parameters.get("classifier")
     return {
         "estimator": type(parts.final).__name__,
-        "classifier": "logistic regression" if base is None else type(base).__name__,
+        "classifier": _class_model(parts.final, base),
         "propensity_attributes": [a.name for a in parts.propensity_attributes],
         "settings": {
             name: value
@@ -156,6 +156,12 @@ def _class_curves(parts: Parts, used: list[dict]) -> list[dict[str, Any]]:
     if hasattr(parts.final, "coef_"):
         return []
     return [probability_by(parts, row["attribute"]) for row in used[:MAX_CLASS_CURVES]]
+
+
+def _class_model(final, base) -> str:
+    if hasattr(final, "ensembles_"):
+        return "boosted trees"
+    return "logistic regression" if base is None else type(base).__name__
 
 
 def _data(parts: Parts, labelled: np.ndarray) -> dict[str, Any]:

@@ -259,6 +259,8 @@ def convergence_sentence(summary: dict[str, Any]) -> str:
     rounds = f"{convergence['n_iter']} round{'s' if convergence['n_iter'] != 1 else ''}"
     prior = estimates["fitted_class_prior"]
     settled = "settled" if convergence["converged"] else "had not settled"
+    if summary["model"]["estimator"] == "BoostedSARClassifier":
+        return f"Boosting {settled} after {rounds}. The class prior in the fit was {prior:.1%}."
     if convergence["cross_fit"]:
         text = (
             f"The first of five steps, SAR-EM, {settled} after {rounds}; the later steps take out "
