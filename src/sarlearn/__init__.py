@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     )
     from sarlearn.reporting import report
     from sarlearn.saving import load, save
+    from sarlearn.sql import to_sql
     from sarlearn.tables.pipeline import make_table_classifier
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ __all__ = [
     "make_table_classifier",
     "report",
     "save",
+    "to_sql",
 ]
 
 # Where each public name lives. They are imported when first asked for: scikit-learn takes a
@@ -44,6 +46,7 @@ _HOMES = {
     "make_table_classifier": "tables",
     "report": "reporting",
     "save": "saving",
+    "to_sql": "sql",
 }
 
 

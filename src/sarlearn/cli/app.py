@@ -309,6 +309,30 @@ def simulate(**options) -> None:
     simulate(**options)
 
 
+@app.command()
+@click.argument("model", type=click.Path())
+@click.option("--table", required=True, help="Table to score in the database, as in schema.table.")
+@click.option(
+    "--dialect",
+    type=click.Choice(["duckdb", "postgres", "sqlite", "spark", "snowflake", "bigquery"]),
+    default="duckdb",
+    show_default=True,
+    help="The database.",
+)
+@click.option("--labelled", help="SQL condition that holds for labelled rows, as in 'sick = 1'.")
+@click.option("-o", "--output", type=click.Path(), help="File to write instead of printing.")
+@_FORCE
+def sql(**options) -> None:
+    """Turn a saved MODEL into a query that scores rows where they are.
+
+    The query gives probability, propensity and posterior beside the columns of the table; the
+    posterior is that of unlabelled rows, unless --labelled says which rows are labelled.
+    """
+    from sarlearn.cli.sql import sql
+
+    sql(**options)
+
+
 @app.command(name="compile")
 def compile_() -> None:
     """Compile the inner loops once, so that no fit waits for it.

@@ -1,0 +1,306 @@
+"""Scores in SQL against Python's, on running databases: DuckDB, SQLite, Postgres."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScaler
+
+from sarlearn import CrossFitSARClassifier, SAREMClassifier, SCARClassifier, to_sql
+from sarlearn.cli import run as command
+from sarlearn.saving import save
+from sarlearn.sql import DIALECTS
+from sarlearn.tables import make_table_classifier
+from table_data import patients
+
+HOSTILE = ["a b", 'quo"te', "semi;--", "o'clock", "naïve ✓", "back\\slash", "select", "b`tick"]
+
+
+class DuckDB:
+    def __init__(self):
+        duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+        self.connection = duckdb.connect()
+
+    def scores(self, frame: pd.DataFrame, query: str) -> pd.DataFrame:
+        self.connection.register("t", frame)
+        return self.connection.execute(query).df()
+
+
+class SQLite:
+    def __init__(self):
+        self.connection = sqlite3.connect(":memory:")
+        try:
+            self.connection.execute("SELECT EXP(1.0)")
+        except sqlite3.OperationalError:
+            pytest.skip("This SQLite was built without mathematical functions")
+
+    def scores(self, frame: pd.DataFrame, query: str) -> pd.DataFrame:
+        frame.to_sql("t", self.connection, index=False, if_exists="replace")
+        return pd.read_sql_query(query, self.connection)
+
+
+class Postgres:
+    def __init__(self, connection):
+        self.connection = connection
+
+    def scores(self, frame: pd.DataFrame, query: str) -> pd.DataFrame:
+        kinds = {"f": "double precision", "i": "bigint", "b": "boolean"}
+        quoted = ['"' + name.replace('"', '""') + '"' for name in frame.columns]
+        types = [kinds.get(frame[name].dtype.kind, "text") for name in frame.columns]
+        declared = ", ".join(f"{n} {kind}" for n, kind in zip(quoted, types, strict=True))
+        with self.connection.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS t")
+            cursor.execute(f"CREATE TABLE t (place bigint, {declared})")
+            with cursor.copy("COPY t FROM STDIN") as copy:
+                for place, row in enumerate(frame.itertuples(index=False)):
+                    # A float column keeps its NaN, as files from Python do; a text gets NULL.
+                    gaps = [pd.isna(v) and k == "text" for v, k in zip(row, types, strict=True)]
+                    values = [None if gap else v for v, gap in zip(row, gaps, strict=True)]
+                    copy.write_row([place, *values])
+            cursor.execute(query + " ORDER BY place")
+            names = [column.name for column in cursor.description]
+            return pd.DataFrame(cursor.fetchall(), columns=names)
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    """A server of its own, in a temporary folder, behind a socket; stopped afterwards."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    found = shutil.which("initdb") or next(
+        map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))), None
+    )
+    if found is None:
+        pytest.skip("No Postgres server is installed (apt install postgresql)")
+    programs = Path(found).resolve().parent
+    folder = Path(tempfile.mkdtemp(prefix="pg"))  # a socket's path must be short
+    switch: dict = {}
+    if os.getuid() == 0:  # the server refuses to run as root
+        try:
+            account = pwd.getpwnam("postgres")
+        except KeyError:
+            pytest.skip("Postgres does not run as root, and there is no user postgres")
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        switch = {"user": account.pw_uid, "group": account.pw_gid}
+    data, log = folder / "data", folder / "log"
+    run = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder, **switch}
+    subprocess.run(
+        [programs / "initdb", "-D", data, "-A", "trust", "-U", "tester", "-E", "UTF8"], **run
+    )
+    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
+    start = [programs / "pg_ctl", "-D", data, "-l", log, "-w", "-o", options, "start"]
+    subprocess.run(start, **run)
+    try:
+        with psycopg.connect(
+            host=str(folder), user="tester", dbname="postgres", autocommit=True
+        ) as connection:
+            yield Postgres(connection)
+    finally:
+        subprocess.run([programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["duckdb", "sqlite", "postgres"])
+def database(request):
+    dialect = request.param
+    if dialect == "postgres":
+        return dialect, request.getfixturevalue("postgres")
+    return dialect, {"duckdb": DuckDB, "sqlite": SQLite}[dialect]()
+
+
+def assert_scores(database, model, frame, s=None, labelled=None, **settings):
+    """The three scores in the database are those of Python."""
+    dialect, engine = database
+    scores = to_sql(model, dialect, labelled=labelled, **settings)
+    found = engine.scores(frame, scores.select("t", keep=[]))
+    expected = {
+        "probability": model.predict_proba(frame)[:, 1],
+        "propensity": model.predict_propensity(frame),
+    }
+    unlabelled = np.full(len(frame), model.classes_[0])
+    expected["posterior"] = model.predict_posterior(frame, unlabelled if s is None else s)
+    assert list(found.columns) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name].astype(float), values, rtol=1e-11, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def table():
+    frame, _, _ = patients(800, seed=3)
+    rng = np.random.default_rng(1)
+    frame["rare"] = np.where(rng.random(800) < 0.9, "often", [f"rare {k % 40}" for k in range(800)])
+    frame["money"] = np.exp(2.5 * rng.standard_normal(800))
+    return frame.drop(columns="patient_id")
+
+
+@pytest.fixture(scope="module")
+def table_model(table):
+    X, s = table.drop(columns="diagnosed"), table["diagnosed"]
+    return make_table_classifier(["age", "plan"], max_categories=8).fit(X, s)
+
+
+def test_a_table_with_gaps_levels_and_truth_values(database, table_model, table):
+    assert_scores(database, table_model, table, s=table["diagnosed"], labelled='"diagnosed" = 1')
+
+
+def test_levels_that_fit_did_not_see_and_new_gaps(database, table_model, table):
+    new = table.head(40).copy()
+    new["plan"] = ["unheard of", None, "it's", "none"] * 10
+    new["region"] = [None, "north", "(missing)", "nowhere"] * 10
+    new["rare"] = ["rare 3", "never seen", None, "often"] * 10
+    new["age"] = [np.nan, 20.0, 150.0, -3.0] * 10  # no gap in fit
+    new["bmi"] = np.nan
+    assert_scores(database, table_model, new)
+
+
+@pytest.mark.parametrize("scaler", [None, StandardScaler(), MinMaxScaler()])
+def test_hostile_names(database, scaler):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(3 + 2 * rng.normal(size=(400, len(HOSTILE))), columns=HOSTILE)
+    s = (X.iloc[:, 0] > 3) & (rng.random(400) < expit(X.iloc[:, 1] - 3))
+    learner = SAREMClassifier([1, 2])
+    if scaler is None:
+        assert_scores(database, learner.fit(X, s), X)
+        return
+    from sarlearn.tables import TablePipeline
+
+    model = TablePipeline([("scale", scaler), ("learner", learner)]).fit(X, s)
+    assert_scores(database, model, X)
+
+
+def test_hostile_levels(database):
+    rng = np.random.default_rng(0)
+    levels = np.array([*HOSTILE, "", "100 %", "tab\there", "line\nbreak", "{x}"], dtype=object)
+    X = pd.DataFrame({"word": rng.choice(levels, 1500), "x": rng.normal(size=1500)})
+    s = (X["x"] > 0) & (rng.random(1500) < 0.5)
+    assert_scores(database, make_table_classifier(["word"]).fit(X, s), X)
+
+
+def test_cross_fit_and_one_label_frequency(database):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(600, 3)), columns=list("abc"))
+    s = (2 * X["a"] > rng.normal(size=600)) & (rng.random(600) < 0.4)
+    assert_scores(database, CrossFitSARClassifier(["c"], cv=3, random_state=0).fit(X, s), X)
+    assert_scores(database, SCARClassifier(random_state=0).fit(X, s), X)
+
+
+def test_extreme_logits_neither_overflow_nor_stop(database):
+    """Postgres stops with an error where exp() overflows or underflows."""
+    X = pd.DataFrame({"x": [-1e300, -1e4, -800.0, -40.0, 0.0, 40.0, 800.0, 1e4, 1e300]})
+    model = SAREMClassifier([0])
+    model.coef_, model.intercept_ = np.array([[1.0]]), np.zeros(1)
+    model.propensity_coef_, model.propensity_intercept_ = np.array([[0.5]]), np.zeros(1)
+    model.propensity_features_, model.classes_ = np.array([0]), np.array([0, 1])
+    dialect, engine = database
+    found = engine.scores(X, to_sql(model, dialect, columns=["x"]).select("t", keep=[]))
+    x = X["x"].to_numpy()
+    np.testing.assert_allclose(found["probability"], expit(x), atol=1e-15)
+    np.testing.assert_allclose(found["propensity"], expit(0.5 * x), atol=1e-15)
+    hidden = expit(x - np.logaddexp(0, 0.5 * x))  # the logit of f (1 - e) / (1 - f e)
+    np.testing.assert_allclose(found["posterior"], hidden, rtol=1e-12, atol=1e-15)
+
+
+def test_text_where_numbers_were_is_no_wrong_number(table_model, table):
+    """SQLite would take 'abc' for 0; the score is NULL instead."""
+    new = table.head(3).copy()
+    new["age"] = ["abc", "20,5", 30]
+    connection = sqlite3.connect(":memory:")
+    new.to_sql("t", connection, index=False, dtype={"age": "REAL"})  # it takes texts all the same
+    found = pd.read_sql_query(to_sql(table_model, "sqlite").select("t", keep=[]), connection)
+    assert found["probability"].isna().tolist() == [True, True, False]
+
+
+def test_a_gap_that_python_refuses_is_null(database):
+    """Without the table pipeline there is nothing to put in its place."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    s = (X["a"] > 0) & (rng.random(300) < 0.5)
+    dialect, engine = database
+    query = to_sql(SAREMClassifier(["b"]).fit(X, s), dialect).select("t", keep=[])
+    X.loc[0, "a"] = X.loc[1, "b"] = np.nan
+    found = engine.scores(X, query)
+    for score in ("probability", "propensity", "posterior"):
+        assert np.flatnonzero(found[score].isna()).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("engine", [DuckDB, SQLite])
+def test_many_columns(engine):
+    """SQLite nests expressions 1,000 deep at most; Postgres has no row of so many numbers."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(20, 1200)), columns=[f"c{k}" for k in range(1200)])
+    model = SAREMClassifier([1])
+    model.coef_, model.intercept_ = rng.normal(size=(1, 1200)) / 40, np.zeros(1)
+    model.propensity_coef_, model.propensity_intercept_ = np.array([[0.5]]), np.zeros(1)
+    model.propensity_features_, model.classes_ = np.array([0]), np.array([0, 1])
+    query = to_sql(model, engine.__name__.lower(), columns=list(X.columns)).select("t", keep=[])
+    expected = expit(X.to_numpy() @ model.coef_[0])
+    found = engine().scores(X, query)["probability"]
+    np.testing.assert_allclose(found.astype(float), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_is_written(table_model, dialect):
+    scores = to_sql(table_model, dialect)
+    assert scores.dialect == dialect
+    query = scores.select(("shop", "patients"), keep=["age"])
+    quote = DIALECTS[dialect].quote
+    assert query.endswith(f"FROM {quote}shop{quote}.{quote}patients{quote}")
+
+
+def test_spark_and_its_kin_escape_backslashes():
+    assert DIALECTS["spark"].literal("it's \\") == "'it\\'s \\\\'"
+    assert DIALECTS["duckdb"].literal("it's \\") == "'it''s \\'"
+    assert DIALECTS["spark"].name("a`b") == "`a``b`"
+
+
+def test_refusals(table_model, table):
+    X, s = table.drop(columns="diagnosed"), table["diagnosed"]
+    with pytest.raises(ValueError, match=r"one of duckdb, postgres.*got 'mysql'"):
+        to_sql(table_model, "mysql")
+    trees = HistGradientBoostingClassifier(max_iter=2)
+    boosted = make_table_classifier(classifier=trees, max_iter=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        boosted.fit(X, s)
+    with pytest.raises(TypeError, match=r"HistGradientBoostingClassifier.*predict"):
+        to_sql(boosted)
+    numbers = X[["age", "pressure"]]
+    array = SAREMClassifier().fit(numbers.to_numpy(), s)
+    with pytest.raises(ValueError, match="2 columns and no names"):
+        to_sql(array)
+    with pytest.raises(ValueError, match="columns has 3"):
+        to_sql(array, columns=["a", "b", "c"])
+    assert '"b"' in to_sql(array, columns=["a", "b"]).probability
+    poly = make_pipeline(PolynomialFeatures(), SAREMClassifier(C=0.1)).fit(numbers, s)
+    with pytest.raises(TypeError, match="PolynomialFeatures"):
+        to_sql(poly)
+    with pytest.raises(ValueError, match="column called"):
+        to_sql(array, columns=["a", "b\0"])
+
+
+def test_the_command(tmp_path, capsys, table_model, table):
+    path = tmp_path / "model.skops"
+    save(table_model, path)
+    assert command(["sql", str(path), "--table", "t", "--labelled", '"diagnosed" = 1']) == 0
+    query = capsys.readouterr().out
+    found = DuckDB().scores(table, query)
+    assert "age" in found.columns
+    expected = table_model.predict_posterior(table, table["diagnosed"])
+    np.testing.assert_allclose(found["posterior"], expected, atol=1e-12)
+    out = tmp_path / "scores.sql"
+    arguments = ["sql", str(path), "--table", "t", "--dialect", "sqlite", "-o", str(out)]
+    assert command(arguments) == 0
+    assert "MAX(" in out.read_text()
+    with contextlib.redirect_stderr(None):
+        assert command(arguments) == 2  # the file is there
