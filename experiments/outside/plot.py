@@ -10,13 +10,14 @@ from ..harness.figures import AMBER, BLUE, GREEN, GREY, PINK, STYLE, VERMILION, 
 from .report import SCENARIOS, cells, complete, published, rejections, scenario_rows
 
 OURS = {
+    "supervised": ("black", "|"),
     "SAR-EM, all": (BLUE, "o"),
     "SAR-EM, C=10, all": (BLUE, "s"),
     "cross-fit, all": (VERMILION, "o"),
+    "cross-fit, none": (AMBER, "o"),
     "SAR-EM, C=10, truth": (GREEN, "s"),
     "cross-fit, truth": (GREEN, "o"),
     "boosted, truth": (PINK, "D"),
-    "supervised": ("black", "|"),
 }
 STRATEGIES = {
     "supervised": ("black", "|"),
@@ -51,21 +52,22 @@ def _double_logistic(tables: Path) -> Figure | None:
         return None
     theirs = published("double_logistic")
     names = list(theirs["dataset"].drop_duplicates())
-    figure, axes = plt.subplots(1, 3, figsize=(9.2, 3.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(9.2, 4.4), sharey=True, layout="constrained")
     handles = {}
     for number, (ax, scenario) in enumerate(zip(axes, SCENARIOS, strict=True), start=1):
         there = theirs[theirs["scenario"] == number].set_index("dataset").drop(columns="scenario")
         for place, name in enumerate(names[::-1]):
             values = there.loc[name]
             handles["published"] = ax.scatter(
-                values, np.full(len(values), place + 0.2), color=GREY, marker="x", s=28
+                values, np.full(len(values), place + 0.26), color=GREY, marker="x", s=26
             )
             part = rows[(rows["mechanism"] == scenario) & (rows["dataset"] == name)]
-            for learner, (color, marker) in OURS.items():
+            for i, (learner, (color, marker)) in enumerate(OURS.items()):
                 own = part[part["learner"] == learner]["accuracy"]
                 if len(own):
+                    height = place + 0.12 - 0.075 * i
                     handles[learner] = ax.scatter(
-                        own.mean(), place - 0.15, color=color, marker=marker, s=34, alpha=0.85
+                        own.mean(), height, color=color, marker=marker, s=26
                     )
         ax.set_title(scenario)
         ax.set_xlabel("accuracy")

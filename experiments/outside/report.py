@@ -210,8 +210,21 @@ def scar_test(tables: Path) -> str:
         )
     head = ["set", "scheme", "g", "KL", "KS", "**scar_test, x1**", "**scar_test, all**"]
     text += "\n### A departure found, c = .5\n" + table(head, lines)
-    text += "\n![Power of the tests](figures/power.png)\n"
+    text += "\n" + blindness(by_power) + "\n![Power of the tests](figures/power.png)\n"
     return text + wrong_class_prior(by_size, by_power)
+
+
+def blindness(by_power: pd.DataFrame) -> str:
+    """Mean power by scheme, theirs and ours: what blindness along the class costs."""
+    theirs = published("scar_power").groupby("scheme")[["KL", "KS"]].mean()
+    ours = by_power["share"].groupby(["scheme", "tested"]).mean()
+    parts = []
+    for scheme, line in theirs.iterrows():
+        own = ", ".join(
+            f"scar_test on {t} {value:.2f}" for t, value in ours.get(scheme, {}).items()
+        )
+        parts.append(f"{scheme}: KL {line['KL']:.2f}, KS {line['KS']:.2f}, {own}")
+    return "Mean over sets and strengths. " + "; ".join(parts) + ".\n"
 
 
 def _share(shares: pd.DataFrame, key: tuple) -> str:
@@ -220,14 +233,14 @@ def _share(shares: pd.DataFrame, key: tuple) -> str:
 
 def wrong_class_prior(by_size: pd.DataFrame, by_power: pd.DataFrame) -> str:
     """What a wrong class prior does to theirs; ours has none to be wrong."""
+    size, power = by_size.reset_index(), by_power.reset_index()
+    power = power[(power["scheme"] == "S1") & (power["strength"] == 1)]
     lines = []
     for line in published("wrong_class_prior").itertuples():
-        if line.quantity.startswith("true SCAR"):
-            chosen = by_size.loc[line.dataset].groupby("tested")["share"].mean()
-        else:
-            chosen = by_power.loc[(line.dataset, "S1", 1), "share"]
-        ours = ", ".join(f"{tested} {value:.2f}" for tested, value in chosen.items())
-        lines.append([line.dataset, line.class_prior, line.quantity, f"{line.KS:.2f}", ours])
+        some = size if line.quantity.startswith("true SCAR") else power
+        shares = some[some["dataset"] == line.dataset].groupby("tested")["share"].mean()
+        ours = ", ".join(f"{tested} {value:.2f}" for tested, value in shares.items())
+        lines.append([line.dataset, line.class_prior, line.quantity, f"{line.KS:.2f}", ours or "-"])
     head = ["set", "class prior", "quantity", "KS, published", "**scar_test**, which needs none"]
     return "\n### With a wrong class prior\n" + table(head, lines)
 
