@@ -56,7 +56,7 @@ def measured(rows: list[dict]) -> Table:
 
 
 def costs(rows: list[dict]) -> tuple[float, float, float] | None:
-    """Seconds of a core a row and pass, seconds a pass beside that, bytes of an answer.
+    """Seconds of a core per row and pass, seconds per pass beside that, bytes of an answer.
 
     From the largest fit with one worker, and from the tiny one, whose rows cost nothing.
     """
@@ -103,10 +103,10 @@ def calculated(rows: list[dict]) -> Table:
         )
     note = (
         f"Not measured: calculated for {FAR_ROWS:,} rows x 20 columns (1.6 TB), workers of {CORES} "
-        f"cores, kept in memory where the last column fits; a task a core and pass, up to "
+        f"cores, kept in memory where the last column fits; one task per core and pass, up to "
         f"{KEPT_BYTES / 1e9:.1f} GB, on as many cores as pay for their scheduling. Measured here: "
         + (
-            f"{found[0] * 1e9:.0f} ns of a core a row and pass, {found[1] * 1e3:.0f} ms a pass "
+            f"{found[0] * 1e9:.0f} ns of a core per row and pass, {found[1] * 1e3:.0f} ms per pass "
             f"beside that, answers of {found[2] / 1e3:.1f} kB. "
             if found
             else "nothing yet. "

@@ -23,7 +23,7 @@ FLOORS = [
     ["metrics", "tables", "labelling", "model_selection"],
     ["priors", "_view", "datasets"],
     ["audit", "baselines", "inspection"],
-    ["reporting", "saving", "onnx"],
+    ["reporting", "saving", "onnx", "sql"],
     ["demo"],
     ["cli"],
     ["__main__"],

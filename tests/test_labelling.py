@@ -234,7 +234,7 @@ def test_product_lies_between_its_extremes(x, low, high):
         (lambda: ProductLabelling([0], high=1.5), "high must be a probability"),
         (lambda: ProductLabelling([0], low=0), "low must be a probability"),
         (lambda: LogisticLabelling([0], coef=[1, float("inf")]), "coef must be finite"),
-        (lambda: LogisticLabelling([0], coef=[[1.0]]), "one number or one a column"),
+        (lambda: LogisticLabelling([0], coef=[[1.0]]), "one number or one per column"),
         (
             lambda: LogisticLabelling([0], intercept=[1.0]),
             "intercept must be finite and one number",

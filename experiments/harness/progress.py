@@ -103,7 +103,7 @@ class Progress:
 
     def _left(self) -> str:
         elapsed = time.monotonic() - self._began
-        # Processor seconds a second: the workers, less what other programs take from them.
+        # Processor seconds per second: the workers, less what other programs take from them.
         at_once = max(self._busy / max(elapsed, 1e-9), 1e-3)
         seconds = sum(self._time_left.predict(cell) for cell in self._todo.values()) / at_once
         return f"{duration(seconds)} left" if seconds == seconds else ""

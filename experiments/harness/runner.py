@@ -59,7 +59,7 @@ def run(
     results : Path
         Directory of the tables: ``results/GRID/EXPERIMENT.csv``, and the configuration beside them.
     workers : int, default=None
-        Processes; None is one a core.
+        Processes; None is one per core.
     time_limit : float, default=None
         Seconds after which no further cell is started. What is missing runs the next time.
     fresh : bool, default=False

@@ -16,7 +16,7 @@ from sarlearn.metrics import class_prior_error, probabilistic_f1_score, propensi
 from ..harness.data import Data, folds
 
 METHODS = ["supervised", "SAR-e", "SAR", "multi-SCAR", "SCAR", "SCAR-c"]
-# A classifier of one's own choice cannot be split into a model a stratum.
+# A classifier of one's own choice cannot be split into one model per stratum.
 BOOSTED_METHODS = [method for method in METHODS if method != "multi-SCAR"]
 
 

@@ -228,7 +228,7 @@ def gap_figure(table: pd.DataFrame) -> Figure:
 
 
 def gaps(table: pd.DataFrame) -> pd.DataFrame:
-    """F1 minus supervised F1, a row a data set, a column a method."""
+    """F1 minus supervised F1, one row per data set, one column per method."""
     wide = table.pivot(index="dataset", columns="method", values="f1")
     return wide.sub(wide["supervised"], axis=0)
 

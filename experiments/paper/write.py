@@ -199,7 +199,7 @@ def three_attributes_section(grids: Grids, table: pd.DataFrame, figures: str) ->
 
 
 def side_by_side(table: pd.DataFrame, paper: pd.DataFrame, score: str) -> str:
-    """A row a data set in the paper's order, a column a method, ours / the paper's; and means."""
+    """One row per data set in the paper's order, one column per method: ours / the paper's."""
     here = table.pivot(index="dataset", columns="method", values=score)
     there = paper.pivot(index="dataset", columns="method", values=score)
     methods = [method for method in METHODS if method in here and here[method].notna().any()]

@@ -252,7 +252,7 @@ def _resolve_one(item, names: list[str] | None, n_features: int, what: str) -> i
 
 
 def check_propensity(propensity, labelled: np.ndarray) -> np.ndarray:
-    """A known propensity as one float64 a row, in (0, 1]; a single number is repeated.
+    """A known propensity as one float64 per row, in (0, 1]; a single number is repeated.
 
     Zero is allowed on unlabelled rows only: such a positive could never be labelled.
     """
@@ -261,7 +261,7 @@ def check_propensity(propensity, labelled: np.ndarray) -> np.ndarray:
     if values.ndim == 0:
         values = np.full(n_rows, float(values))
     elif values.ndim != 1:
-        raise ValueError(f"propensity must be one number or one a row; got shape {values.shape}.")
+        raise ValueError(f"propensity must be one number or one per row; got shape {values.shape}.")
     if len(values) != n_rows:
         raise ValueError(f"propensity has {len(values)} values, X has {n_rows} rows.")
     outside = ~((values >= 0) & (values <= 1))  # also true for NaN

@@ -187,7 +187,7 @@ class LogisticLabelling:
             if value.ndim > (name == "coef") or not np.isfinite(value).all():
                 raise ValueError(
                     f"{name} must be finite"
-                    + (", one number or one a column" if name == "coef" else " and one number")
+                    + (", one number or one per column" if name == "coef" else " and one number")
                     + f"; got {getattr(self, name)!r}."
                 )
 
@@ -277,7 +277,7 @@ def label(
     y : array-like of shape (n_samples,)
         The true classes, two values; the greater is the positive one.
     mechanism : callable
-        One of this module, or any function from ``X`` to one probability a row.
+        One of this module, or any function from ``X`` to one probability per row.
     random_state : int, RandomState or None, default=None
         The same integer gives the same labels on every platform. One number is drawn for each row,
         positive or not, in row order; so with the same seed a row labelled under one mechanism is

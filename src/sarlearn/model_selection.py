@@ -28,7 +28,7 @@ class PropensityStratifiedKFold(BaseCrossValidator):
         Without any, folds are stratified by ``s`` alone.
     n_splits : int >= 2, default=5
     n_bins : int >= 2, default=4
-        A column with more values than this is cut into so many parts with equal numbers of rows.
+        A column with more values than this is cut into this many parts with equal numbers of rows.
     random_state : int, RandomState or None, default=None
 
     Examples

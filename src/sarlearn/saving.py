@@ -17,7 +17,7 @@ _FORMAT = "sarlearn-model"
 _PLAIN_TYPES = frozenset(
     {
         "numpy.dtype",
-        "sarlearn.tables.FromColumns",  # where files of 0.1 have it
+        "sarlearn.tables.FromColumns",  # where files of version 0.1 have it
         "sarlearn.tables.pipeline.FromColumns",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     }

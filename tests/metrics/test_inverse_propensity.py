@@ -165,8 +165,8 @@ def test_a_scorer_without_routing_says_how_to_get_it():
     [
         (([1, 0, 0], [0.5, 0.2], 0.5), "s has 3 rows, the predictions have 2"),
         (([1, 0], [0.5, 1.2], 0.5), r"y_prob must lie in \[0, 1\]"),
-        (([1, 0], [0.5, np.nan], 0.5), "one finite number a row"),
-        (([1, 0], [[0.5, 0.5], [0.1, 0.9]], 0.5), "one finite number a row"),
+        (([1, 0], [0.5, np.nan], 0.5), "one finite number per row"),
+        (([1, 0], [[0.5, 0.5], [0.1, 0.9]], 0.5), "one finite number per row"),
         (([1, 0], [0.5, 0.2], [0.0, 0.5]), "propensity is 0 on labelled row 0"),
         (([1, 0], [0.5, 0.2], 1.5), "propensity must lie in"),
         (([0, 0], [0.5, 0.2], 0.5), "no row is labelled"),

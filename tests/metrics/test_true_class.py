@@ -220,7 +220,7 @@ def test_undefined_scores_warn():
         (lambda: probabilistic_f1_score([0, 1], [0.5, 1.5]), "row 1 has 1.5"),
         (lambda: probabilistic_f1_score([0, 1], [np.nan, 0.5]), "row 0 has nan"),
         (lambda: probabilistic_f1_score([0, 1], [0.5]), "y_prob has 1 values for 2 rows"),
-        (lambda: probabilistic_f1_score([0, 1], 0.5), "one probability a row; got shape ()"),
+        (lambda: probabilistic_f1_score([0, 1], 0.5), "one probability per row; got shape ()"),
         (lambda: probabilistic_f1_score([0, 1], np.eye(2)), "pass predict_proba(X)[:, 1]"),
         (lambda: probabilistic_f1_score([0, 1, 2], [0.5] * 3), "y_true must hold two classes"),
         (lambda: probabilistic_f1_score([7, 7], [0.5] * 2), "could be either class"),

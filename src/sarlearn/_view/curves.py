@@ -18,7 +18,7 @@ def propensity_by(parts: Parts, feature=None, *settings) -> dict:
 
 
 def probability_by(parts: Parts, feature, *settings) -> dict:
-    """The same of the class probability."""
+    """The same for the class probability."""
 
     def probability(matrix) -> np.ndarray:
         return parts.final.predict_proba(matrix)[:, 1]

@@ -77,7 +77,7 @@ def check_positive(value, name: str) -> float:
 
 
 def generators(random_state, n: int) -> list[np.random.Generator]:
-    """Independent generators, one a draw: results do not depend on how draws are spread."""
+    """Independent generators, one per draw: results do not depend on how draws are spread."""
     if isinstance(random_state, np.random.Generator):
         return list(random_state.spawn(n))
     if isinstance(random_state, np.random.RandomState):

@@ -27,7 +27,7 @@ def run_all(
 ) -> list:
     """``[function(a) for a in arguments]``, in order, with a count on a terminal.
 
-    ``n_jobs`` is as in scikit-learn: None is 1, -1 is one a core. Arguments travel in a few
+    ``n_jobs`` is as in scikit-learn: None is 1, -1 is one per core. Arguments travel in a few
     bundles, since the data travel with each. A function that works on several arguments
     ``together`` gets a bundle as a list and returns a list.
     """

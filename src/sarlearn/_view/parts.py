@@ -39,7 +39,7 @@ class Attribute:
 
     @cached_property
     def values(self) -> np.ndarray:
-        """One value a row, read when first asked for: floats, or words."""
+        """One value per row, read when first asked for: floats, or words."""
         return self.read()
 
     @cached_property

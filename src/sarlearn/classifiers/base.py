@@ -81,7 +81,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return X, labelled, weight, kept
 
     def _dask_rows(self, X, s, sample_weight=None, propensity=None):
-        """The same of Dask input: rows that know their labels, weights and propensities."""
+        """The same for Dask input: rows that know their labels, weights and propensities."""
         from sarlearn.backends.dask.read import read_rows
 
         rows, self.classes_ = read_rows(

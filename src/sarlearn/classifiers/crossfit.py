@@ -114,7 +114,7 @@ class CrossFitSARClassifier(SARClassifier):
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_propensity_features) and (1,)
     propensity_features_ : ndarray of int
     n_iter_ : int
-        EM iterations of the first step; ``converged_`` and ``history_`` are its, too.
+        EM iterations of the first step, to which ``converged_`` and ``history_`` refer, too.
     classifier_ : fitted estimator
         Where given.
 

@@ -41,7 +41,7 @@ class MultiSCARClassifier(SARClassifier):
         Configurations seen in ``fit``.
     estimators_ : list of SAREMClassifier, or None for a stratum without labelled rows
         Such a stratum, like a configuration that ``fit`` has not seen, predicts 0. A stratum
-        of labelled rows alone predicts 1, and has None too.
+        of labelled rows alone predicts 1, and has None, too.
     label_frequencies_ : ndarray of shape (n_strata,)
     class_prior_, label_frequency_ : float
         Over all training rows.
@@ -93,7 +93,7 @@ class MultiSCARClassifier(SARClassifier):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Fit one SCAR model a stratum.
+        """Fit one SCAR model per stratum.
 
         Parameters
         ----------

@@ -256,8 +256,8 @@ class SAREMClassifier(SARClassifier):
         """Go to the most promising of several starts of the joint maximum likelihood.
 
         Undecayed EM that starts at c near 1 stays there: e = 1 is a fixed point too. So it starts
-        from the decayed solution and from SCAR with fewer positives labelled; each runs a little,
-        and the best penalised likelihood goes on.
+        from the decayed solution and from SCAR with fewer positives labelled; each runs for a few
+        iterations, and the one with the best penalised likelihood goes on.
         """
         em.decay = 0.9
         em.start()

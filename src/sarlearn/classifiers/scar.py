@@ -133,7 +133,7 @@ class SCARClassifier(SARClassifier):
             of_table = np.zeros(len(kept), dtype=bool)
             of_table[kept] = labels
         if self.prior_estimator is None:
-            # Here, not above: priors import the classifiers' base.
+            # Imported here, because priors import the classifiers' base.
             from sarlearn.priors import BestBinEstimator
 
             prior = BestBinEstimator(random_state=self.random_state)

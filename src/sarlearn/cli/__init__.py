@@ -11,7 +11,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and give the exit code; problems are told in one sentence."""
+    """Run the command line and give the exit code; a problem is reported in one sentence."""
     try:
         import click
 

@@ -90,7 +90,7 @@ def app() -> None:
     type=int,
     default=1,
     show_default=True,
-    help="Processes for --check; -1 is one a core.",
+    help="Processes for --check; -1 is one per core.",
 )
 @click.option(
     "--dask",

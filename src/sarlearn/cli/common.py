@@ -118,7 +118,7 @@ def print_json(content: dict[str, Any]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print text as it is: names of the user are no markup."""
+    """Print text as it is: what users name is not markup."""
     print(text)
 
 

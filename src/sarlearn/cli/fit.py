@@ -158,7 +158,7 @@ def _settings(
 
 
 def _ranges(certainty: dict[str, Any] | None) -> list[list[str]]:
-    """Of hidden positives, class prior and label frequency: a cell each, or none at all."""
+    """Of hidden positives, class prior and label frequency: one cell each, or none at all."""
     if certainty is None or certainty["hidden_positives"] is None:
         return [[], [], []]
     shares = ((certainty["low"], certainty["high"]), certainty["label_frequency"])

@@ -75,7 +75,7 @@ def read_labelled(
 
 
 def sample(table, s, n_rows: int, label: str):
-    """Every so many-th row of the table, here, and its labels."""
+    """Evenly spaced rows of the table, brought here, and their labels."""
     import pandas as pd
 
     from sarlearn.backends.dask.read import each_partition

@@ -61,7 +61,7 @@ def _bar_column():
 
 
 class WatchFit:
-    """A scikit-learn callback that tells ``show`` of every iteration of a fit.
+    """A scikit-learn callback that reports every iteration of a fit to ``show``.
 
     The rounds of EM have a limit, which they seldom reach, so they are counted without it.
     """
@@ -86,7 +86,7 @@ class WatchFit:
 
 @contextlib.contextmanager
 def watched(learner, show: Show) -> Iterator[None]:
-    """Have a learner tell ``show`` of its iterations; afterwards it knows nothing of it."""
+    """Have a learner report its iterations to ``show``, for the length of the block."""
     learner.set_callbacks(WatchFit(show))
     try:
         yield

@@ -77,7 +77,7 @@ CATALOG = {
         target_names=("edible", "poisonous"),
         source="J. Schlimmer; UCI Machine Learning Repository, doi 10.24432/C5959T, CC BY 4.0.",
         preprocessing="The constant veil-type left out; each attribute of more than two values one "
-        "column a value, a missing value (?) being one of them.",
+        "column per value, a missing value (?) being one of them.",
         paper=PaperRow(8_124, 21, 0.482),
     ),
     "adult": DataSet(
@@ -101,7 +101,7 @@ CATALOG = {
         source="B. Becker and R. Kohavi; UCI Machine Learning Repository, doi 10.24432/C5XW20, "
         "CC BY 4.0.",
         preprocessing="Training and test rows together; numeric attributes scaled to [0, 1]; each "
-        "attribute of more than two values one column a value, a missing value (?) being one of "
+        "attribute of more than two values one column per value, a missing value (?) being one of "
         "them. The paper's prior makes <=50K the positive class.",
         paper=PaperRow(48_842, 14, 0.761),
     ),

@@ -1,4 +1,4 @@
-"""From the upstream text to compact arrays, one function a data set.
+"""From the upstream text to compact arrays, one function per data set.
 
 Each gives a dictionary of arrays that is kept as it is in the cache:
 

@@ -42,7 +42,7 @@ class SelectionWarning(SarlearnWarning):
         linear, flexible = (_listed(names) for names in (self.linear, self.flexible))
         return (
             f"The linear class model selects {linear}, the flexible one {flexible}: the choice "
-            "hangs on the form of the class model. In doubt use all of them."
+            "depends on the form of the class model. If in doubt, use all of them."
         )
 
 

@@ -59,12 +59,12 @@ def bootstrap(
     ----------
     model : fitted SAREMClassifier, or a pipeline that ends in one
         Other learners with ``predict_propensity`` serve too.
-    X, s : the data it was fitted to
+    X, s : the data that it was fitted to
     n_resamples : int >= 20, default=200
     rows : table or matrix, default=None
         Rows like ``X`` at which ``f(x)`` and ``e(x)`` get intervals.
     n_jobs : int or None, default=None
-        Processes; -1 is one a core.
+        Processes; -1 is one per core.
     random_state : int, Generator or None
 
     Returns
@@ -118,7 +118,7 @@ def bootstrap(
 
 
 def _remaining_decay(final) -> float:
-    """The decay that the estimates still feel: a cross-fit has only begun with one."""
+    """The decay that still shifts the estimates: a cross-fit only starts from one."""
     if isinstance(final, CrossFitSARClassifier):
         return 1.0
     return float(getattr(final, "decay", 1.0))
@@ -245,7 +245,7 @@ class _Newton:
         slant = np.zeros(len(information))
         slant[:n_theta] = self._joint.times_rows(f * (1 - f))[0] / len(f)
         direction = inverse @ slant
-        # Each row's pull on the class prior: its own f, and its score through the parameters.
+        # Each row's influence on the class prior: through its f, and through the parameters.
         through = self._joint.along(direction, push_f, push_e)
         prior = float(f.mean())
         pull = f - prior + len(f) * through
@@ -270,7 +270,7 @@ def _refit(refit, probe: _Probe, n_rows: int, draw) -> tuple[dict[str, np.ndarra
 
 
 def _acceleration(left_out: np.ndarray) -> np.ndarray:
-    """Skewness of the pulls of the groups, over six."""
+    """A sixth of the skewness of the groups' influences."""
     pull = left_out.mean(axis=0) - left_out
     spread = np.sum(pull**2, axis=0) ** 1.5
     return np.divide(

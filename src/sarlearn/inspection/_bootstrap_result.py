@@ -176,7 +176,7 @@ class BootstrapResult(ShownInNotebooks):
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Whose place the panels take; a new figure by default.
+            The place for the panels; a new figure by default.
 
         Returns
         -------

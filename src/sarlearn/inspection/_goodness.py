@@ -62,7 +62,7 @@ class GoodnessOfFit:
 
     @property
     def problems(self) -> list[str]:
-        """What speaks against the model, a sentence each; empty where nothing does."""
+        """What speaks against the model, one sentence each; empty where nothing does."""
         return list(self.problems_by_kind.values())
 
     @property
@@ -216,7 +216,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     Parameters
     ----------
     model : fitted learner with ``predict_propensity``, or a pipeline that ends in one
-    X, s : the data it was fitted to
+    X, s : the data that it was fitted to
     n_bins : int, default=10
         Quantiles of the class probability that are shown.
 

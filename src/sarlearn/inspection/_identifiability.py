@@ -50,7 +50,7 @@ class IdentifiabilityResult(ShownInNotebooks):
     rank, n_parameters : int
         Directions of parameters in which the likelihood curves, and all of them.
     redundant : int
-        Directions that are flat because columns depend on each other linearly, as one column a
+        Directions that are flat because columns depend on each other linearly, as one column per
         value of a category does: no prediction moves along them.
     condition : float
         Of the observed information, scaled to a diagonal of ones; inf where it is singular.
@@ -93,7 +93,7 @@ class IdentifiabilityResult(ShownInNotebooks):
 
     @property
     def problems(self) -> list[str]:
-        """What speaks against identification, a sentence each."""
+        """What speaks against identification, one sentence each."""
         found = []
         low, high = self.admitted
         if not low - APART <= self.model_class_prior <= high + APART:
@@ -217,7 +217,7 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
     ----------
     model : fitted SAREMClassifier or CrossFitSARClassifier with logistic models, or
         BoostedSARClassifier, or a pipeline that ends in one. Boosted trees count with their logit.
-    X, s : the data it was fitted to
+    X, s : the data that it was fitted to
     n_starts : int >= 2, default=20
     random_state : int, Generator or None
 

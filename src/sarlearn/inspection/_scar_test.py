@@ -233,7 +233,7 @@ class _Test:
         return max(2 * (found.value - null.value), 0.0), found.parameters
 
     def statistics(self, labelled: np.ndarray, start) -> np.ndarray:
-        """The ratios of many sets of labels, one a column, by the same steps."""
+        """The ratios of many sets of labels, one per column, by the same steps."""
         n_sets = labelled.shape[1]
         null = BatchLogistic(self.null).climb(np.tile(start, (n_sets, 1)), labelled)
         alternative = BatchLogistic(self.alternative)

@@ -79,7 +79,7 @@ class PropensitySelection:
             linear = listed(self.linear_features) if self.linear_features else "none"
             text += (
                 f" A linear class model alone would select {linear}: the two disagree, so the "
-                "choice hangs on the form of the class model."
+                "choice depends on the form of the class model."
             )
         return text + (
             " When in doubt use the whole shortlist: one attribute too many costs little, one "

@@ -27,7 +27,7 @@ __all__ = ["ScaledPropensity", "SensitivityResult", "SensitivityRow", "sensitivi
 
 @dataclass
 class SensitivityRow:
-    """One choice and what comes of it.
+    """One choice and what it leads to.
 
     ``rank_agreement`` is Spearman's correlation of ``f`` with that of the model given,
     ``top_agreement`` the share of its top tenth of unlabelled rows that stays there.
@@ -46,7 +46,7 @@ class SensitivityRow:
 
 @dataclass
 class ScaledPropensity:
-    """What becomes of class prior and scores when every propensity is off by a factor."""
+    """Class prior and scores if every propensity were off by a factor."""
 
     factor: float
     class_prior: float
@@ -64,7 +64,7 @@ class SensitivityResult(ShownInNotebooks):
     class_prior, label_frequency : float
         Of the model given.
     rows : list of SensitivityRow
-        One a point of the grid.
+        One per point of the grid.
     scaled : list of ScaledPropensity
         Recall, precision and F1 are those of the given model, estimated on the training rows with
         the scaled propensities.
@@ -157,7 +157,7 @@ def sensitivity(
     ----------
     model : fitted SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier
         Or a pipeline that ends in one.
-    X, s : the data it was fitted to
+    X, s : the data that it was fitted to
     decay, C : sequence of float, default=None
         Values to try; None keeps the model's.
     propensity_features : list of choices, default=None

@@ -293,7 +293,7 @@ class PosteriorDisplay:
     ----------
     thresholds : array-like of shape (n_points,)
     strata : list of str
-    share : list of array-like of shape (n_points,), one a stratum
+    share : list of array-like of shape (n_points,), one per stratum
     expected : list of float
         The expected share of positives among the unlabelled rows of each stratum.
     count : list of int

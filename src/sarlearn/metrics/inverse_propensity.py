@@ -101,8 +101,8 @@ def ipw_scores(
     **Measured** on 500 simulated sets of 2,000 held-out rows (``experiments/trust``): with
     the true propensities every score is unbiased, within 0.6 standard errors; with SAR-EM's, whose
     form was not quite the true one, ROC AUC came out 0.03 too high, precision 0.06 and average
-    precision 0.07, and scores spread up to three and a half times as far. Propensities that are a
-    guess make scores that are one.
+    precision 0.07, and scores spread up to three and a half times as far. If the propensities are
+    a guess, so are the scores.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def _one(estimate, s, predicted, propensity, clip, *, hard: bool = False) -> flo
 def _scores(values, name: str) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
-        raise ValueError(f"{name} must hold one finite number a row; got shape {values.shape}.")
+        raise ValueError(f"{name} must hold one finite number per row; got shape {values.shape}.")
     return values
 
 

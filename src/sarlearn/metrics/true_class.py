@@ -313,13 +313,13 @@ def _weights(sample_weight, n_rows: int) -> np.ndarray:
 
 
 def _probabilities(values, name: str, n_rows: int, *, one_for_all: bool = False) -> np.ndarray:
-    """One float64 in [0, 1] a row; ``one_for_all`` lets a single number stand for all rows."""
+    """One float64 in [0, 1] per row; ``one_for_all`` lets a single number stand for all rows."""
     p = np.asarray(values, dtype=np.float64)
     if p.ndim == 0 and one_for_all:
         p = np.full(n_rows, float(p))
     if p.ndim != 1:
         hint = "; pass predict_proba(X)[:, 1]" if p.ndim == 2 and p.shape[1] == 2 else ""
-        raise ValueError(f"{name} must hold one probability a row; got shape {p.shape}{hint}.")
+        raise ValueError(f"{name} must hold one probability per row; got shape {p.shape}{hint}.")
     if len(p) != n_rows:
         raise ValueError(f"{name} has {len(p)} values for {n_rows} rows.")
     outside = ~((p >= 0) & (p <= 1))  # also true for NaN

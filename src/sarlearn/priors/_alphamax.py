@@ -88,7 +88,7 @@ def _mixture_part(w: np.ndarray, p: np.ndarray, priors: np.ndarray) -> np.ndarra
 
 
 def _smooth_piece(z_at, w, p, priors) -> tuple[np.ndarray, np.ndarray]:
-    """Neighbouring bends of ``sum z(mu)`` around the root, one pair a prior, by binary search.
+    """Neighbouring bends of ``sum z(mu)`` around the root, one pair per prior, by binary search.
 
     The sum falls in mu and bends where a z reaches its bound w, at a mu known in closed form, and
     at -1 where bins without labelled rows begin to count; in between it is smooth.

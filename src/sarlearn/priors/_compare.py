@@ -76,7 +76,7 @@ class PriorComparison(ShownInNotebooks):
     scoring_seconds : float
         Time of the out-of-fold scores that the score methods shared.
     max_disagreement : float
-        From which spread on the methods are said to disagree.
+        The spread above which the methods are said to disagree.
     """
 
     rows: list[PriorRow]
@@ -114,7 +114,7 @@ class PriorComparison(ShownInNotebooks):
         )
 
     def to_frame(self):
-        """The table as a pandas DataFrame, one row a method."""
+        """The table as a pandas DataFrame, one row per method."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -213,11 +213,11 @@ def compare_priors(
     single_sample : bool, default=True
         False for case-control data; read by the methods chosen by name.
     max_disagreement : float, default=0.1
-        The spread of class priors from which on a warning is given.
+        The spread of class priors above which a warning is given.
     random_state : int, RandomState instance or None, default=None
         Of the scores and of the methods chosen by name.
     verbose : bool, default=False
-        Show progress: a bar where rich is installed, else a line a method.
+        Show progress: a bar where rich is installed, else one line per method.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def out_of_fold_scores(
         Observed labels, 1 for labelled.
     scorer : classifier with ``predict_proba``, default=None
         None is logistic regression on standardised columns. Class weights spoil the calibration
-        that `ElkanNoto` needs; the others bear them.
+        that `ElkanNoto` needs; the other methods tolerate them.
     cv : int >= 2, splitter or iterable of (train, test), default=5
         A number is that many shuffled folds, stratified by `s`.
     random_state : int, RandomState instance or None, default=None
@@ -147,7 +147,7 @@ def fold_numbers(X, labelled: np.ndarray, cv, random_state) -> np.ndarray:
     held = np.stack([np.bincount(folds[rows], minlength=n_folds) for rows in (labelled, ~labelled)])
     if (held == 0).any():
         raise ValueError(
-            f"A test fold of cv={cv!r} lacks labelled or unlabelled rows (labelled rows a fold: "
+            f"A test fold of cv={cv!r} lacks labelled or unlabelled rows (labelled rows per fold: "
             f"{held[0].tolist()}). Use stratified folds, or fewer."
         )
     return folds
@@ -191,7 +191,7 @@ def _rank_sum(higher: np.ndarray, lower: np.ndarray) -> float:
 
 
 class ScorePriorEstimator(PriorEstimator):
-    """Base of the estimators that read one out-of-fold score a row.
+    """Base of the estimators that read one out-of-fold score per row.
 
     Where the held-out scores of the labelled rows are no higher than those of the unlabelled
     (tests of level 0.01), nothing tells the two apart, the largest kappa the data allow is 1, and
@@ -249,7 +249,7 @@ class ScorePriorEstimator(PriorEstimator):
         """
         scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="scores")
         if scores.ndim != 1:
-            raise ValueError(f"scores must be one number a row; got shape {scores.shape}.")
+            raise ValueError(f"scores must be one number per row; got shape {scores.shape}.")
         check_consistent_length(scores, y)
         outside = (scores < 0) | (scores > 1)
         if outside.any():

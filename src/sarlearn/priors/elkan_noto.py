@@ -21,7 +21,7 @@ class ElkanNoto(ScorePriorEstimator):
 
     and ``alpha = P(s=1) / c``. e1 assumes ``P(y=1 | x) = 1`` on every positive, so **it is biased
     by design**: where the classes overlap ``g`` is smaller than c on positives, and the prior comes
-    out too high (by 0.03 to 0.06 even on well separated data). e3 with ``quantile=1`` hangs
+    out too high (by 0.03 to 0.06 even on well separated data). e3 with ``quantile=1`` rests
     on the single most confident score, and comes out too low. Use it as the classical baseline.
 
     Parameters

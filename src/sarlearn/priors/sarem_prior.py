@@ -17,8 +17,8 @@ class SAREMPrior(PriorEstimator):
     """The class prior that SAR-EM finds: ``alpha = mean of f(x)`` over the rows.
 
     Without propensity features this is the SCAR estimate of the paper's comparison [1]_. With
-    them it is the only estimator here that bears biased labels: the others take the labelled rows
-    for a random sample of the positives.
+    them it copes with biased labels, as only :class:`CrossFitPrior` does besides: the others take
+    the labelled rows for a random sample of the positives.
 
     Parameters
     ----------

@@ -148,7 +148,7 @@ class TIcE(PriorEstimator):
 
 
 def bin_columns(X, binning: str) -> np.ndarray:
-    """The bin, 0 to 3, of every value; a byte each, sparse input too."""
+    """The bin, 0 to 3, of every value, one byte each; also of sparse input."""
     codes = np.empty(X.shape, dtype=np.int8)
     columns = X.tocsc() if sp.issparse(X) else X
     for start in range(0, X.shape[1], 256):

@@ -38,7 +38,7 @@ def run_checks(
     Parameters
     ----------
     model : fitted SAREMClassifier or CrossFitSARClassifier, or a pipeline that ends in one
-    X, s : the data it was fitted to
+    X, s : the data that it was fitted to
     n_draws : int
         Data sets simulated for the test of SCAR.
     n_resamples : int
@@ -46,7 +46,7 @@ def run_checks(
     n_starts : int
         Starts of the search for other solutions.
     n_jobs : int or None
-        Processes; -1 is one a core.
+        Processes; -1 is one per core.
     random_state : int
     watch : callable
         Gives a context for each check, by its name: a progress display.
@@ -112,7 +112,7 @@ def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[st
         n_jobs=n_jobs,
         random_state=random_state,
     )
-    result.features = names  # as the user knows them, not one a value
+    result.features = names  # as the user knows them, not one name per value
     return {
         "p_value": result.p_value,
         "statistic": result.statistic,

@@ -81,7 +81,7 @@ class TableEncoder(  # type: ignore[call-arg]
     """Turn a data frame with mixed columns into a data frame of numbers.
 
     Numeric columns are filled with the median and scaled to mean 0 and variance 1; a gap also
-    sets a column ``name=(missing)``. Text, categories and truth values become one column a value
+    sets a column ``name=(missing)``. Text, categories and truth values become one column per value
     (a single one for two values), gaps being a value of their own and rare values sharing one.
     Values not seen in fit count as rare, or as none of the known ones. Columns with one value,
     or none, are left out; dates are refused.

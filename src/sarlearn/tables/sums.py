@@ -1,7 +1,7 @@
 """The columns of a table in partitions: what an encoder learns, from one pass over them.
 
 Each partition gives counts, sums and a sorted sketch of every column; together they say what the
-whole table would. Medians are exact up to :data:`SKETCH` values a partition, and beyond that off
+whole table would. Medians are exact up to :data:`SKETCH` values per partition, and beyond that off
 by at most one part in as many.
 """
 

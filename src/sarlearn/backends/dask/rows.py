@@ -215,7 +215,7 @@ class DaskRows:
         """A graph with ``function(piece, request)`` for every piece, and the keys of these.
 
         The request is one value for all pieces. Those that are kept are few and get it with their
-        task: fetched from another worker, it took 14 ms more a pass.
+        task: fetched from another worker, it took 14 ms more per pass.
         """
         keys, graph = names("sarlearn-pass", len(self._keys)), dict(self._graph)
         asked: Any = request
@@ -260,7 +260,7 @@ def _keep_heap() -> None:
     """Let the C library keep up to 64 MB between the passes of a worker.
 
     Dask's nannies set MALLOC_TRIM_THRESHOLD_ to 64 kB, and every temporary array of a block then
-    comes fresh from the system: a pass took 2.3 times the CPU (85 against 37 ns a row).
+    comes fresh from the system: a pass took 2.3 times the CPU (85 against 37 ns per row).
     """
     if "MALLOC_TRIM_THRESHOLD_" in os.environ:
         with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc only
@@ -324,7 +324,7 @@ def predict_lazily(method: Callable, X, s=None, *, dtype=np.float64, columns=Non
     ----------
     method : bound method of a fitted estimator
     columns : sequence, default=None
-        Names of several columns; None is one value a row.
+        Names of several columns; None is one value per row.
     """
     width = None if columns is None else len(columns)
     empty = np.empty((0,) if width is None else (0, width), dtype=dtype)

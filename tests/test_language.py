@@ -1,0 +1,88 @@
+"""One spelling in public names, one meaning of a word, and plain English in text."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import sarlearn
+
+ROOT = Path(sarlearn.__file__).parent
+# American forms of words that names of this package hold. Endings in -ize are British, too, and
+# n_neighbors, normalize and color are scikit-learn's and Matplotlib's own.
+AMERICAN = re.compile(r"(?<!re)label(ed|ing)|(^|_)centers?(_|$)|behavior|favor|catalog(?!ue)")
+OLD_NAMES = {"max_centers", "unlabeled_prior", "unlabeled_prior_", "labeled_purity_"}
+# "one number per row" for "one number per row", and the like.
+SQUEEZED = re.compile(
+    r"\b(one|ns|ms|numbers?|pair|float64|probability|score|line|dot) an? "
+    r"(core|row|pass|prior|partition|value|stratum|fold|method|draw|column|iteration|data set)\b"
+    r"|\bhas (them|it) not\b|\b(tells?|told) \w+( \w+)? not apart\b"
+)
+
+
+def namespaces():
+    yield sarlearn
+    for module in pkgutil.iter_modules(sarlearn.__path__):
+        if not module.name.startswith("_"):
+            yield importlib.import_module(f"sarlearn.{module.name}")
+
+
+def public_things():
+    for namespace in namespaces():
+        for name in getattr(namespace, "__all__", ()):
+            yield f"{namespace.__name__}.{name}", getattr(namespace, name)
+
+
+def parameters_of(thing) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(thing).parameters)
+    except (TypeError, ValueError):  # a constant, or an exception without its own fields
+        return {}
+
+
+def names_of(thing):
+    """Parameters, methods and documented attributes."""
+    yield from parameters_of(thing)
+    if inspect.isclass(thing):
+        for name, member in inspect.getmembers(thing):
+            if not name.startswith("_"):
+                yield name
+                if inspect.isfunction(member) and member.__module__.startswith("sarlearn"):
+                    yield from parameters_of(member)
+        for listed in re.findall(r"^(\w[\w, ]*) : ", inspect.getdoc(thing) or "", re.M):
+            yield from listed.split(", ")
+
+
+def test_public_names_are_british():
+    seen = set()
+    for path, thing in public_things():
+        for name in {path.rpartition(".")[2], *names_of(thing)} - OLD_NAMES:
+            assert not AMERICAN.search(name), f"{path}: {name}"
+            seen.add(name)
+    assert {"unlabelled_prior_", "max_centres", "ConstantLabelling", "n_labelled"} <= seen
+
+
+@pytest.mark.parametrize("old", sorted(OLD_NAMES))
+def test_american_forms_are_seen(old):
+    assert AMERICAN.search(old)
+
+
+def test_propensity_features_are_none_unless_named():
+    """An empty choice is no column everywhere; every column must be asked for."""
+    for path, thing in public_things():
+        parameters = parameters_of(thing)
+        if inspect.isclass(thing) and "propensity_features" in parameters:
+            default = parameters["propensity_features"].default
+            assert default == ("all" if path.endswith("TwoModelsClassifier") else ()), path
+
+
+def test_text_is_not_squeezed():
+    assert SQUEEZED.search("one number per row")
+    assert SQUEEZED.search("tells the two not apart")
+    for path in ROOT.rglob("*.py"):
+        if "_engine" not in path.parts:
+            text = " ".join(path.read_text(encoding="utf-8").split())
+            assert not (found := SQUEEZED.search(text)), f"{path}: {found.group()}"
