@@ -16,12 +16,12 @@ from .data import make
 
 
 def cells(settings: Fields) -> Iterator[Fields]:
-    """Repeats outermost, then data sets, which take long to load; methods innermost."""
-    for repeat, dataset, attributes, mechanism, method in product(
+    """Repeats outermost, methods innermost: a run that is broken off has seen every data set."""
+    for repeat, mechanism, attributes, dataset, method in product(
         range(settings["repeats"]),
-        settings["datasets"],
-        settings["attributes"],
         settings["mechanisms"],
+        settings["attributes"],
+        settings["datasets"],
         settings["methods"],
     ):
         yield {

@@ -146,6 +146,10 @@ class Parts:
         if len(rows) > n_rows:
             rows = np.random.default_rng(random_state).choice(rows, n_rows, replace=False)
             rows.sort()
+        return self.rows(rows)
+
+    def rows(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows of the matrix, dense; a copy."""
         chosen = safe_indexing(self.matrix, rows)
         dense = chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
         return np.array(dense, dtype=np.float64)

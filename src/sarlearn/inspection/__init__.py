@@ -8,6 +8,12 @@ from sarlearn.inspection._goodness import (
     goodness_of_fit,
 )
 from sarlearn.inspection._identifiability import IdentifiabilityResult, identifiability
+from sarlearn.inspection._importance import (
+    ColumnImportance,
+    ImportanceDisplay,
+    ProbabilityDisplay,
+    column_importance,
+)
 from sarlearn.inspection._relative import RelativePrevalence, relative_prevalence
 from sarlearn.inspection._scar_test import SCARTestResult, scar_test
 from sarlearn.inspection._selection import (
@@ -30,12 +36,15 @@ from sarlearn.inspection.displays import (
 
 __all__ = [
     "BootstrapResult",
+    "ColumnImportance",
     "ConvergenceDisplay",
     "GoodnessOfFit",
     "GoodnessOfFitDisplay",
     "IdentifiabilityResult",
+    "ImportanceDisplay",
     "LabelCalibrationDisplay",
     "PosteriorDisplay",
+    "ProbabilityDisplay",
     "PropensityDisplay",
     "PropensitySelection",
     "RelativePrevalence",
@@ -45,6 +54,7 @@ __all__ = [
     "SensitivityResult",
     "SensitivityRow",
     "bootstrap",
+    "column_importance",
     "goodness_of_fit",
     "identifiability",
     "relative_prevalence",

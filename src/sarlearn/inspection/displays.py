@@ -102,11 +102,13 @@ class PropensityDisplay:
 
     def plot(self, ax=None, *, color: str = BLUE):
         """Draw on ``ax``, or on a new figure."""
+        return self._draw(ax, "chance that a positive is labelled", self.propensity, color)
+
+    def _draw(self, ax, words: str, mean, color: str):
         ax = new_axes(ax)
-        words = "chance that a positive is labelled"
         if self.share is None:
             ax.fill_between(self.values, self.low, self.high, color=color, alpha=0.18, linewidth=0)
-            ax.plot(self.values, self.propensity, color=color, linewidth=2)
+            ax.plot(self.values, mean, color=color, linewidth=2)
             plain(ax.set_xlabel(shorten(self.feature, 40)))
             ax.set_ylabel(words)
             ax.set_ylim(0, 1)
@@ -114,8 +116,8 @@ class PropensityDisplay:
             tidy(ax)
         else:
             position = np.arange(len(self.values))[::-1]
-            ax.barh(position, self.propensity, color=color, height=0.62)
-            for y, value in zip(position, self.propensity, strict=True):
+            ax.barh(position, mean, color=color, height=0.62)
+            for y, value in zip(position, mean, strict=True):
                 inside = value > 0.85
                 ax.annotate(
                     f"{value:.0%}",

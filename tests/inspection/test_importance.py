@@ -1,0 +1,81 @@
+"""What a model uses: importance without true classes, and the class by one column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from sarlearn import BoostedSARClassifier, SAREMClassifier
+from sarlearn.inspection import ImportanceDisplay, ProbabilityDisplay, column_importance
+from sarlearn.tables import make_table_classifier
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    age, plan = rng.normal(50, 10, 1500), rng.choice(["none", "full"], 1500)
+    y = rng.random(1500) < expit((np.abs(age - 50) - 7) / 1.5)
+    s = y & (rng.random(1500) < np.where(plan == "none", 0.2, 0.8))
+    return pd.DataFrame({"age": age, "noise": rng.normal(size=1500), "plan": plan}), s.astype(int)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+    boosted = make_table_classifier(
+        ["plan"], method="cross-fit", classifier="boosting", random_state=0
+    )
+    assert isinstance(boosted[-1], BoostedSARClassifier)
+    return boosted.fit(*table)
+
+
+def test_importance_tells_class_from_labelling(table, model):
+    found = column_importance(model, *table)
+    frame = found.to_frame()
+    assert found.features[0] == "age"
+    assert frame.loc["age", "class_loss"] > 10 * abs(frame.loc["noise", "class_loss"])
+    assert frame.loc["plan", "propensity_loss"] > frame.loc["plan", "class_loss"]
+    assert np.isnan(frame.loc["age", "propensity_loss"])
+    assert str(found).startswith("The class rests most on age")
+    assert "Who gets labelled rests most on plan." in str(found)
+    assert "<table" in found._repr_html_()
+
+
+def test_importance_by_hand():
+    """One column, and its shuffles drawn again: the loss is a difference of log-likelihoods."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 2))
+    s = (rng.random(400) < expit(3 * X[:, 0])) & (rng.random(400) < 0.6)
+    model = SAREMClassifier().fit(X, s)
+    found = column_importance(model, X, s, n_repeats=40)
+    chance = model.predict_proba(X)[:, 1] * model.predict_propensity(X)
+    assert found.log_likelihood == pytest.approx(
+        np.mean(np.log(np.where(s, chance, 1 - chance))), abs=1e-6
+    )
+    # The mean over all pairs of rows is what shuffles estimate.
+    pairs = np.repeat(X[:80, None], 400, axis=1)
+    pairs[:, :, 0] = X[:, 0]
+    f = model.predict_proba(pairs.reshape(-1, 2))[:, 1].reshape(80, 400)
+    shuffled = np.clip(f * model.predict_propensity(X[:80])[:, None], 1e-6, 1 - 1e-6)
+    lost = np.log(np.where(s[:80, None], shuffled, 1 - shuffled)).mean()
+    own = np.log(np.where(s[:80], chance[:80], 1 - chance[:80])).mean()
+    place = found.features.index("x0")
+    assert found.class_loss[place] == pytest.approx(own - lost, abs=0.15)
+    assert np.isnan(found.propensity_loss).all()
+
+
+def test_displays(table, model):
+    pytest.importorskip("matplotlib")
+    display = ImportanceDisplay.from_estimator(model, *table, n_repeats=2)
+    assert display.ax_.get_yticklabels()[0].get_text() == "age"
+    curve = ProbabilityDisplay.from_estimator(model, table[0], feature="age")
+    middle = int(np.argmin(np.abs(np.array(curve.values) - 50)))
+    assert min(curve.probability[0], curve.probability[-1]) > curve.probability[middle] + 0.3
+    bars = ProbabilityDisplay.from_estimator(model, table[0], feature="plan")
+    assert bars.ax_.get_xlabel() == "probability of being positive"
+    assert "chance that" not in bars.ax_.get_xlabel()
+
+
+def test_bad_settings_are_named(table, model):
+    with pytest.raises(ValueError, match="n_repeats must be a whole number"):
+        column_importance(model, *table, n_repeats=0)
