@@ -226,6 +226,27 @@ def paper_numbers() -> Numbers:
     return found
 
 
+def outside_numbers() -> Numbers:
+    """Other people's studies: accuracy by scenario, sizes and power, balanced accuracy."""
+    from .outside import report
+
+    found: Numbers = {}
+    rows = report.scenario_rows(report.TABLES)
+    means = rows.groupby(["mechanism", "dataset", "learner"])["accuracy"].mean()
+    for key, value in means.items():
+        found["accuracy." + ".".join(_name(part) for part in key)] = value
+    size = report.rejections(report.cells(report.TABLES, "scar_size"), ["tested"])["share"]
+    found |= {f"scar_size.{tested}": value for tested, value in size.items()}
+    power = report.rejections(report.cells(report.TABLES, "scar_power"), ["scheme", "tested"])
+    found |= {f"scar_power.{s}.{t}": value for (s, t), value in power["share"].items()}
+    theirs = report.published("scar_power").groupby("scheme")[["KL", "KS"]].mean()
+    found |= {f"scar_power.{s}.{t}": v for (s, t), v in theirs.stack().items()}
+    rows = report.complete(report.cells(report.TABLES, "mechanisms", "mechanisms_boosted"))
+    means = rows.groupby("learner")["balanced_accuracy"].mean()
+    found |= {f"balanced_accuracy.{_name(m)}": value for m, value in means.items()}
+    return found
+
+
 def benchmark_numbers() -> Numbers:
     """Seconds on Dask by the number of rows."""
     dask = pd.read_csv(BENCHMARKS / "dask.csv")
@@ -242,5 +263,6 @@ STUDIES: dict[str, Callable[[], Numbers]] = {
     "crossfit": crossfit_numbers,
     "sar_learners": sar_learners_numbers,
     "trust": trust_numbers,
+    "outside": outside_numbers,
     "benchmarks": benchmark_numbers,
 }
