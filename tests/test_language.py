@@ -15,7 +15,7 @@ ROOT = Path(sarlearn.__file__).parent
 # n_neighbors, normalize and color are scikit-learn's and Matplotlib's own.
 AMERICAN = re.compile(r"(?<!re)label(ed|ing)|(^|_)centers?(_|$)|behavior|favor|catalog(?!ue)")
 OLD_NAMES = {"max_centers", "unlabeled_prior", "unlabeled_prior_", "labeled_purity_"}
-# "one number per row" for "one number per row", and the like.
+# "one number a row" for "one number per row", and the like.
 SQUEEZED = re.compile(
     r"\b(one|ns|ms|numbers?|pair|float64|probability|score|line|dot) an? "
     r"(core|row|pass|prior|partition|value|stratum|fold|method|draw|column|iteration|data set)\b"
@@ -80,7 +80,7 @@ def test_propensity_features_are_none_unless_named():
 
 
 def test_text_is_not_squeezed():
-    assert SQUEEZED.search("one number per row")
+    assert SQUEEZED.search("one number a row")
     assert SQUEEZED.search("tells the two not apart")
     for path in ROOT.rglob("*.py"):
         if "_engine" not in path.parts:
