@@ -65,14 +65,17 @@ def adult_like(n, seed=0):
 
 
 def hostile(n=400, n_columns=200, seed=0):
-    """Names and cells that try to be HTML, script, formulas, emoji; 10,000 categories over rows."""
+    """Names and cells that try to be HTML, script, formulas, emoji; thousands of categories."""
     rng = np.random.default_rng(seed)
     script = "<script>window.hacked = true</script>"
     columns = {
         script: rng.choice([script, "<img src=x onerror='window.hacked=true'>", "plain"], n),
         "$x_1^2$ & \"quotes\" 'single'": rng.normal(size=n),
         "emoji 🦄🔥": rng.choice(["🦄", "🔥", "</svg><script>window.hacked=true</script>"], n),
-        "many": [f"value {i} {'{{ 7 * 7 }}' if i % 2 else '<b>'}" for i in range(n)],
+        # Every other row has a value of its own; of the others twenty share one.
+        "many": [
+            f"value {i if i % 2 else i // 40} {'{{ 7 * 7 }}' * (i % 4 < 2)}<b>" for i in range(n)
+        ],
         "=cmd|' /C calc'!A0": rng.choice(["=1+1", "@x", "+1"], n),
         "name " + "long " * 60: rng.choice(["short", "long " * 80], n),
     }

@@ -21,7 +21,7 @@ def data():
     [
         ("scar.SCARClassifier", "SCARClassifier"),
         ("crossfit.CrossFitSARClassifier", "CrossFitSARClassifier"),
-        ("io.read_table", "tables.files.read_table"),
+        ("io.read_table", "tables.read.read_table"),
         ("labeling.label", "labelling.label"),
         ("labeling.ConstantLabeling", "labelling.ConstantLabelling"),
         ("labeling.GeometricLabeling", "labelling.GeometricLabelling"),

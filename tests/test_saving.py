@@ -104,7 +104,7 @@ def test_unknown_types_are_refused_by_name(tmp_path):
         ("sarlearn.tables.TableEncoder", True),
         ("sarlearn.tables.pipeline.FromColumns", True),
         ("sarlearn.cli.main", False),
-        ("sarlearn.tables.files.Path", False),
+        ("sarlearn.tables.read.Path", False),
         ("sarlearn.no_such_module.Thing", False),
         ("sarlearn.tables.NoSuchThing", False),
         ("sarlearnevil.Thing", False),

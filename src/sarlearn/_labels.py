@@ -13,59 +13,21 @@ import numpy as np
 # A cell with such a text is a gap, in tables and in arrays of text alike: np.where(s, "yes", nan)
 # makes the text "nan".
 MISSING_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>")
-LABELLED_WORDS = frozenset(
-    [
-        "1",
-        "true",
-        "t",
-        "yes",
-        "y",
-        "ja",
-        "j",
-        "oui",
-        "si",
-        "sí",
-        "sì",
-        "sim",
-        "da",
-        "tak",
-        "labelled",
-        "labeled",
-        "positive",
-        "pos",
-        "p",
-        "+",
-        "case",
-    ]
+# Answers to a question, in several languages.
+YES_WORDS = frozenset(
+    ("1", "true", "t", "yes", "y", "ja", "j", "oui", "si", "sí", "sì", "sim", "da", "tak")
+    + ("positive", "pos", "p", "+")
 )
-UNLABELLED_WORDS = frozenset(
-    [
-        "0",
-        "-1",
-        "false",
-        "f",
-        "no",
-        "n",
-        "nein",
-        "non",
-        "nao",
-        "não",
-        "nee",
-        "nej",
-        "net",
-        "ne",
-        "nie",
-        "unlabelled",
-        "unlabeled",
-        "unlab",
-        "u",
-        "unknown",
-        "negative",
-        "neg",
-        "control",
-        "-",
-    ]
-    + ["not labelled", "not labeled", "not_labelled", "not_labeled", "non-labelled", "non-labeled"]
+NO_WORDS = frozenset(
+    ("0", "false", "f", "no", "n", "nein", "non", "nao", "não", "nee", "nej", "net", "ne", "nie")
+    + ("negative", "neg", "-")
+)
+# In a label column these mean labelled and unlabelled, too.
+LABELLED_WORDS = YES_WORDS | {"labelled", "labeled", "case"}
+UNLABELLED_WORDS = (
+    NO_WORDS
+    | {"-1", "unlabelled", "unlabeled", "unlab", "u", "unknown", "control"}
+    | {"not labelled", "not labeled", "not_labelled", "not_labeled", "non-labelled", "non-labeled"}
 )
 
 

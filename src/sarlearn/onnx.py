@@ -6,7 +6,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn.classifiers import BoostedSARClassifier, SAREMClassifier
-from sarlearn.tables.pipeline import TableEncoder
+from sarlearn.tables.encoder import TableEncoder
 
 __all__ = ["to_onnx"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sarlearn import __version__
-from sarlearn.tables.files import write_atomically
+from sarlearn.tables.write import write_atomically
 
 __all__ = ["SavedModel", "load", "load_file", "save"]
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn.tables.columns import MISSING
-from sarlearn.tables.pipeline import TableEncoder
+from sarlearn.tables.encoder import TableEncoder
 
 __all__ = ["SQLScores", "to_sql"]
 
@@ -185,6 +185,11 @@ def to_sql(
     before = [step for step in steps[:-1] if step not in (None, "passthrough")]
     database = DIALECTS[dialect]
     if before and isinstance(before[0], TableEncoder):
+        if before[0].dates_:
+            raise TypeError(
+                f"to_sql does not write columns of dates ({', '.join(before[0].dates_)}). Turn "
+                "them into numbers in the table and fit again, or score the model in Python."
+            )
         terms_of, complete = _table_terms(database, before, columns), None
     else:
         terms_of, complete = _plain_terms(database, before, learner, columns)

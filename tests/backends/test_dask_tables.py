@@ -109,12 +109,12 @@ def test_kinds_are_told_from_all_partitions(here):
     empty = pd.DataFrame({"b": np.r_[np.full(6, np.nan), np.arange(6.0)]})
     table = pd.concat([mixed, empty], axis=1)
     parts = dd.from_map(lambda k: table.iloc[4 * k : 4 * k + 4], range(3), meta=table.iloc[:0])
-    found, whole = TableEncoder().fit(parts), TableEncoder().fit(table)
+    found, whole = (TableEncoder(min_rows=1).fit(data) for data in (parts, table))
     assert found.kinds_ == whole.kinds_ == {"a": "category", "b": "numeric"}
     np.testing.assert_allclose(found.transform(table), whole.transform(table), atol=1e-12)
     with pytest.raises(ValueError, match="no column with more than one value"):
         TableEncoder().fit(dd.from_pandas(pd.DataFrame({"a": [1, 1, 1]}), npartitions=2))
-    names = pd.DataFrame({"id": [f"r{k}" for k in range(80)]})
+    names = pd.DataFrame({"id": [f"r{k}" for k in range(80)], "x": range(80)})
     with pytest.warns(UserWarning, match="'id' has 80 different values in 80 rows"):
         TableEncoder().fit(dd.from_pandas(names, npartitions=3))
 
@@ -207,3 +207,30 @@ def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
     gone = process(*fit_command(folder, "part*.parquet", "--dask", "tcp://127.0.0.1:9"))
     assert gone.returncode
     assert "no scheduler answers at tcp://127.0.0.1:9" in gone.stderr
+
+
+def test_cells_of_text_are_read_alike_from_partitions(here):
+    from sarlearn.exceptions import StrayCellsWarning
+    from sarlearn.tables import TableEncoder
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "age": [f"{v:.1f}".replace(".", ",") for v in rng.normal(50, 10, 600)],
+            "money": np.exp(rng.normal(8, 2, 600)),
+            "plan": rng.choice(["a", "b", "c"], 600),
+        }
+    )
+    table.loc[5, "age"] = "?"
+    parts = dd.from_pandas(table, npartitions=4)
+    with pytest.warns(StrayCellsWarning, match="'age' holds numbers, except in 1 of 600 rows"):
+        found = TableEncoder().fit(parts)
+    with pytest.warns(StrayCellsWarning):
+        whole = TableEncoder().fit(table)
+    assert found.log_units_ == pytest.approx(whole.log_units_)
+    assert [r.to_dict() for r in found.readings_] == [r.to_dict() for r in whole.readings_]
+    clean = table.drop(5)
+    np.testing.assert_allclose(found.transform(clean), whole.transform(clean), atol=1e-10)
+    dates = dd.from_pandas(table.assign(seen="2020-01-01"), npartitions=2)
+    with pytest.raises(ValueError, match=r"dates \(seen\) become numbers only for rows in memory"):
+        TableEncoder(dates="days").fit(dates)

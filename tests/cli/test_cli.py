@@ -175,7 +175,7 @@ def test_warnings_of_the_fit_are_told_and_reported(call, folder):
 
 
 def test_without_pandas_polars_does_the_same(call, folder, monkeypatch):
-    monkeypatch.setattr("sarlearn.tables.files.table_backend", lambda: "polars")
+    monkeypatch.setattr("sarlearn.tables.read.table_backend", lambda: "polars")
     fit = ("fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id")
     code, out, _ = call(
         *fit, *("--propensity", "age", "--propensity", "plan", "--json", "-o", "polars.skops")

@@ -32,7 +32,7 @@ def test_predict_with_labels_gives_posteriors(call, folder, output):
         *("predict", "model.skops", "patients.csv", "-o", output, "--keep-all", "--json")
     )
     assert code == 0
-    from sarlearn.tables.files import read_table
+    from sarlearn.tables.read import read_table
 
     scored = read_table(folder / output, text_columns=["patient_id"])
     assert list(scored.columns)[-3:] == ["probability", "propensity", "posterior"]

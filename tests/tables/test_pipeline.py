@@ -18,13 +18,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import Pipeline
 
-from sarlearn.tables.pipeline import (
-    FromColumns,
-    TableEncoder,
-    make_table_classifier,
-    origin,
-    output_name,
-)
+from sarlearn.exceptions import StrayCellsWarning
+from sarlearn.tables import FromColumns, TableEncoder, make_table_classifier
+from sarlearn.tables.names import origin, output_name
 from table_data import patients
 
 LEFT_OUT = ("patient_id", "diagnosed")
@@ -146,8 +142,8 @@ def test_classifiers_by_name_and_by_hand(data):
     ("column", "message"),
     [
         (pd.to_datetime(["2020-01-01", "2021-05-05"]), "'when' holds dates or times"),
-        ([datetime.date(2020, 1, 1), None], "holds dates or times.*leave 'when' out"),
-        (["2020-01-01", "2021-12-31 10:00"], "holds dates, such as '2020-01-01'.*into a number"),
+        ([datetime.date(2020, 1, 1), None], "holds dates or times.*--dates days.*--drop"),
+        (["2020-01-01", "2021-12-31 10:00"], "holds dates or times.*into numbers"),
         (["31.12.2020", None], "holds dates"),
         (pd.to_timedelta([1, 2]), "holds dates or times"),
         ([[1], [2]], "holds lists or records"),
@@ -181,7 +177,10 @@ def test_tables_that_do_not_fit_the_model(data, model):
     with pytest.raises(ValueError, match=r"no column 'bmi', which the model uses\. Nearest.*bmii"):
         model.predict(table.rename(columns={"bmi": "bmii"}))
     with pytest.raises(ValueError, match=r"'age' held numbers when the model was fitted.*'old'"):
-        model.predict(table.assign(age=["1", None, "old"]))
+        model.predict(table.assign(age=["old", None, "old"]))
+    with pytest.warns(StrayCellsWarning, match="'age' holds numbers, except in 1 of 3 rows.*'old'"):
+        found = model.predict_proba(table.assign(age=["1", "2", "old"]))
+    np.testing.assert_array_equal(found, model.predict_proba(table.assign(age=[1, 2, None])))
 
 
 def test_propensity_columns_that_cannot_be_used(data):
@@ -194,7 +193,8 @@ def test_propensity_columns_that_cannot_be_used(data):
 
 def test_constant_and_empty_columns_are_left_out():
     table = pd.DataFrame({"x": [1, 2, 3], "same": "a", "gone": [None] * 3, "gap": [1, None, 1]})
-    encoder = TableEncoder().fit(table)
+    assert list(TableEncoder().fit(table).get_feature_names_out()) == ["x"]
+    encoder = TableEncoder(min_rows=1).fit(table)
     assert encoder.constant_ == ["same", "gone"]
     assert encoder.kinds_ == {"x": "numeric", "gap": "numeric"}
     assert list(encoder.get_feature_names_out()) == ["x", "gap", "gap=(missing)"]
@@ -206,11 +206,11 @@ def test_kinds_of_columns():
             "decimal": [Decimal("1.5"), None, Decimal("2")],
             "nullable": pd.array([1, None, 3], dtype="Int64"),
             "truth": pd.array([True, None, False], dtype="boolean"),
-            "mixed": [1, "1", 2.0],
+            "mixed": [1, "x", 2.0],
             "category": pd.Categorical(["x", "y", None]),
         }
     )
-    encoder = TableEncoder().fit(table)
+    encoder = TableEncoder(min_rows=1).fit(table)
     assert list(encoder.kinds_.values()) == ["numeric"] * 2 + ["category"] * 3
     assert "mixed=2" in encoder.feature_names_out_
     encoded = encoder.transform(table)
@@ -224,19 +224,31 @@ def test_kinds_of_columns():
 
 def test_rare_values_share_a_column_and_names_stay_apart():
     words = ["a"] * 5 + ["b"] * 4 + ["(other)"] * 4 + ["c", "d"]
-    encoder = TableEncoder(max_categories=4).fit(pd.DataFrame({"w": words}))
-    assert encoder.feature_names_out_ == ["w=(other)", "w=a", "w=b", "w=(other)'"]
-    positions, block = encoder.encode_values("w", ["a", "d", "new"])
-    assert positions.tolist() == [0, 1, 2, 3]
-    assert block.tolist() == [[0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]]
-    assert [encoder.category_of_output(i) for i in (0, 1)] == ["(other)", "a"]
+    for settings in ({"max_categories": 4, "min_rows": 1}, {"min_rows": 3}):
+        encoder = TableEncoder(**settings).fit(pd.DataFrame({"w": words}))
+        assert encoder.feature_names_out_ == ["w=a", "w=b", "w=(other)"]
+        positions, block = encoder.encode_values("w", ["a", "d", "new"])
+        assert positions.tolist() == [0, 1, 2]
+        assert block.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
+        assert [encoder.category_of_output(i) for i in (2, 0)] == ["(other)", "a"]
+        assert encoder.unknown_values(pd.DataFrame({"w": ["a", "c", "new"]})) == {"w": ["new"]}
+        np.testing.assert_array_equal(
+            encoder.transform(pd.DataFrame({"w": ["a", "c", "new"]})),
+            [[1, 0, 0], [0, 0, 1], [0, 0, 1]],
+        )
+
+
+def test_a_single_rare_value_keeps_its_column():
+    table = pd.DataFrame({"smoker": ["no"] * 200 + ["yes"] * 3})
+    assert TableEncoder().fit(table).feature_names_out_ == ["smoker=yes"]
 
 
 def test_identifiers_are_told_of():
     table = pd.DataFrame({"name": [f"n{i}" for i in range(100)], "x": range(100)})
     with pytest.warns(UserWarning, match="'name' has 100 different values in 100 rows"):
         encoder = TableEncoder().fit(table)
-    assert len(encoder.feature_names_out_) == 31
+    assert encoder.feature_names_out_ == ["x"]  # no name has ten rows
+    assert encoder.readings_[0].dropped == "no value has 10 rows"
     assert encoder.category_of_output(0) is None
     numbers_only = TableEncoder().fit(table[["x"]])
     assert numbers_only.unknown_values(table) == {}

@@ -15,8 +15,9 @@ from sarlearn._compat import get_feature_names, safe_indexing
 from sarlearn._validation import encode_new_labels, resolve_features
 from sarlearn._words import number_text
 from sarlearn.tables.columns import as_frame, numbers, words
-from sarlearn.tables.files import nearest
-from sarlearn.tables.pipeline import TableEncoder, origin
+from sarlearn.tables.encoder import TableEncoder
+from sarlearn.tables.formats import nearest
+from sarlearn.tables.names import origin
 
 # A number with at most this many different values is shown value by value, not as a curve.
 FEW_VALUES = 6
@@ -199,14 +200,15 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
 
 
 def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
-    frame = as_frame(X)
+    frame = encoder.expand(as_frame(X))
     origins = np.array([origin(name) for name in encoder.feature_names_out_], dtype=object)
     found = []
     for name, kind in encoder.kinds_.items():
         numeric = kind == "numeric"
 
-        def read(name=name, convert=numbers if numeric else words):
-            return convert(frame, [name])[:, 0]
+        def read(name=name, numeric=numeric):
+            found = numbers(frame, [name], encoder.styles_) if numeric else words(frame, [name])
+            return found[:, 0]
 
         def encode(values, name=name):
             return encoder.encode_values(name, values)[1]

@@ -18,7 +18,8 @@ from sarlearn.inspection import (
     unnamed_drivers,
 )
 from sarlearn.reporting.words import drivers_sentence
-from sarlearn.tables.pipeline import TableEncoder, origin
+from sarlearn.tables.encoder import TableEncoder
+from sarlearn.tables.names import origin
 
 
 def check(

@@ -25,6 +25,12 @@ from sarlearn.exceptions._learning import (
     UnidentifiedWarning,
     UnlabelledStratumWarning,
 )
+from sarlearn.exceptions._tables import (
+    ManyLevelsWarning,
+    MostlyNumbersWarning,
+    StrayCellsWarning,
+    TableWarning,
+)
 from sarlearn.exceptions._tools import (
     DisagreementWarning,
     IdentifierColumnWarning,
@@ -50,8 +56,10 @@ __all__ = [
     "GuessedLabelWarning",
     "IdentifierColumnWarning",
     "LeakageWarning",
+    "ManyLevelsWarning",
     "MisfitWarning",
     "MostlyLabelledWarning",
+    "MostlyNumbersWarning",
     "NoPropensityWarning",
     "NotConvergedWarning",
     "NotSeparatedWarning",
@@ -60,7 +68,9 @@ __all__ = [
     "SelectionWarning",
     "ShapeWarning",
     "SparseStrataWarning",
+    "StrayCellsWarning",
     "SwapWarning",
+    "TableWarning",
     "UnequalPropensityWarning",
     "UnidentifiedWarning",
     "UnlabelledStratumWarning",

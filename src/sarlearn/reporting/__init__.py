@@ -9,7 +9,7 @@ from typing import Any
 from sarlearn.reporting.checks import run_checks
 from sarlearn.reporting.render import render
 from sarlearn.reporting.summarize import summarize
-from sarlearn.tables.files import write_atomically
+from sarlearn.tables.write import write_atomically
 
 __all__ = ["Report", "render", "report", "run_checks", "summarize"]
 

@@ -5,7 +5,8 @@ import numpy as np
 from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Attribute, Parts
 from sarlearn._words import ENOUGH, number_text
-from sarlearn.tables.pipeline import MISSING, TableEncoder
+from sarlearn.tables.columns import MISSING
+from sarlearn.tables.encoder import TableEncoder
 
 MAX_IMPORTANCE_ROWS = 1000
 # Of a column with more values the highest and the lowest are told.

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn._labels import MISSING_WORDS, NO_WORDS, YES_WORDS
 from sarlearn.tables.columns import as_frame, values_of
-from sarlearn.tables.files import LABELLED_WORDS, MISSING_WORDS, UNLABELLED_WORDS
 
 __all__ = ["AUDIT_COLUMNS", "audit_table", "parse_audited", "read_answers"]
 
@@ -45,10 +45,9 @@ def _answer(value: Any, name: str, row: int) -> float:
     with contextlib.suppress(ValueError):
         number = float(word)
         word = str(int(number)) if number.is_integer() else word
-    if word in LABELLED_WORDS:
+    if word in YES_WORDS:
         return 1.0
-    # -1 means unlabelled in a label column; as the outcome of a check it would be a guess.
-    if word in UNLABELLED_WORDS - {"-1"}:
+    if word in NO_WORDS:
         return 0.0
     if word in _UNSURE:
         return np.nan

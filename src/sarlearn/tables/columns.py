@@ -1,6 +1,6 @@
-"""The columns of a data frame, of any library: what they hold, as numbers or as words."""
+"""The columns of a data frame, of any library: what they hold, as numbers, words or dates."""
 
-import re
+from collections import Counter
 from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Number
@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn.tables.cells import (
+    NumberStyle,
+    as_date,
+    is_numeric,
+    read_dates,
+    read_numbers,
+)
+from sarlearn.tables.readings import ColumnReading
+
 MISSING = "(missing)"
-_DATE_LIKE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}")
 
 
 def as_frame(X):
@@ -29,41 +37,111 @@ def as_frame(X):
     return frame
 
 
-def kind_of(series, name: str) -> str:
-    """``numeric`` or ``category``; other contents are refused with advice."""
-    dtype = series.dtype
-    advice = (
-        f"Turn it into a number first (days since an event, month, hour), or leave {name!r} out."
-    )
-    if dtype.is_temporal():
-        raise ValueError(f"Column {name!r} holds dates or times ({dtype}). {advice}")
-    if dtype.is_numeric():
-        return "numeric"
+def read_column(series, name: str, *, dropped: str = "") -> ColumnReading:
+    """How a column is read: as numbers, words or dates, with its gaps and what stands out.
+
+    One that is not used, for the reason given, is only looked at.
+    """
+    dtype, n_rows = series.dtype, len(series)
+    if dropped:
+        n_gaps = int(series.is_null().sum())
+        kind = "numeric" if dtype.is_numeric() else "category"
+        known = series.head(100).drop_nulls()
+        example = str(known[0]) if len(known) else ""
+        return ColumnReading(name, kind, n_rows, n_gaps, example=example, dropped=dropped)
     if dtype.is_nested():
         raise ValueError(f"Column {name!r} holds lists or records ({dtype}); leave it out.")
-    values = known_values(series, name)
-    if any(isinstance(value, date | time | timedelta) for value in values):
-        raise ValueError(f"Column {name!r} holds dates or times. {advice}")
-    texts = [value for value in values if isinstance(value, str)]
-    if texts and len(texts) == len(values) and all(map(_DATE_LIKE.fullmatch, texts)):
-        raise ValueError(f"Column {name!r} holds dates, such as {min(texts)!r}. {advice}")
-    numbers = [v for v in values if isinstance(v, Number | Decimal) and not isinstance(v, bool)]
-    return "numeric" if values and len(numbers) == len(values) else "category"
+    if dtype.is_numeric():
+        n_gaps = int(np.isnan(_floats(series, name, None)).sum())
+        example = next((value for value in values_of(series.head(100)) if value is not None), None)
+        return ColumnReading(
+            name,
+            "numeric",
+            n_rows,
+            n_gaps=n_gaps,
+            n_levels=int(series.n_unique()) - (n_gaps > 0),
+            example=word(example) if example is not None else "",
+        )
+    if dtype.is_temporal():
+        known = series.drop_nulls()
+        kind = "time" if str(dtype).startswith(("Duration", "Time")) else "date"
+        example = str(known[0]) if len(known) else ""
+        return ColumnReading(
+            name, kind, n_rows, n_rows - len(known), int(known.n_unique()), example
+        )
+    return read_counts(cell_counts(series, name), name, n_rows)
+
+
+def cell_counts(series, name: str) -> Counter:
+    """How often each value of a column of objects occurs, gaps as None."""
+    try:
+        return Counter(values_of(series))
+    except TypeError as error:
+        raise ValueError(f"Column {name!r} holds lists or records; leave it out.") from error
+
+
+def read_counts(counts: Counter, name: str, n_rows: int) -> ColumnReading:
+    """How a column of text or objects is read, from how often each value occurs."""
+    n_gaps = counts.pop(None, 0)
+    first = next(iter(counts), None)
+    reading = ColumnReading(
+        name, "category", n_rows, n_gaps, len(counts), "" if first is None else word(first)
+    )
+    if not counts:
+        return reading
+    if all(isinstance(value, date) for value in counts):
+        reading.kind = "date"
+        return reading
+    if any(isinstance(value, time | timedelta | date) for value in counts):
+        reading.kind = "time"
+        return reading
+    if all(_is_plain_number(value) for value in counts):
+        reading.kind = "numeric"
+        return reading
+    if all(isinstance(value, bool) for value in counts):
+        return reading
+    cells: Counter = Counter()
+    for value, count in counts.items():
+        cells[word(value)] += count
+    _read_cells(cells, reading)
+    return reading
+
+
+def _read_cells(cells: Counter, reading: ColumnReading) -> None:
+    """Whether text cells are numbers or dates, nearly all of them."""
+    found = read_numbers(cells)
+    if found is not None and is_numeric(found):
+        reading.kind, reading.style = "numeric", found.style
+        reading.n_levels = len(set(found.values.values()))
+        reading.set_strays(found.strays)
+        reading.notes += found.style.words()
+        return
+    dates = read_dates(cells)
+    if dates is not None:
+        reading.kind = "date"
+        reading.set_strays(dates[1])
+        return
+    if found is not None and len(found.values) > 10 and found.strays:
+        reading.number_share = found.share
+        reading.set_strays(found.strays)
+        reading.n_strays = 0  # they are words like the others
+
+
+def _is_plain_number(value) -> bool:
+    return isinstance(value, Number | Decimal) and not isinstance(value, bool)
 
 
 def values_of(series) -> list[Any]:
-    """The values of a narwhals series as Python objects, every kind of gap as None."""
+    """The values of a narwhals series as Python objects, every kind of gap as None.
+
+    A text without a letter or sign is a gap, too.
+    """
     gaps = series.is_null().to_list()
     pairs = zip(gaps, series.to_list(), strict=True)
-    return [None if gap or value != value else value for gap, value in pairs]
-
-
-def known_values(series, name: str) -> set[Any]:
-    """The different values of a column, gaps apart."""
-    try:
-        return set(values_of(series)) - {None}
-    except TypeError as error:
-        raise ValueError(f"Column {name!r} holds lists or records; leave it out.") from error
+    values = [None if gap or value != value else value for gap, value in pairs]
+    if series.dtype.is_numeric() or series.dtype.is_temporal():
+        return values
+    return [None if isinstance(v, str) and not v.strip() else v for v in values]
 
 
 def is_constant(series) -> bool:
@@ -72,36 +150,69 @@ def is_constant(series) -> bool:
     return all(value == values[0] for value in values)
 
 
-def numbers(frame, names: list[str]) -> np.ndarray:
-    """Columns as float64, gaps as NaN; text in a numeric column and infinities are refused."""
+def numbers(frame, names: list[str], styles: dict[str, NumberStyle] | None = None) -> np.ndarray:
+    """Columns as float64, gaps as NaN. Text is read in the given style, or the one it shows.
+
+    Cells that are no numbers are gaps; a column of which most are none, and infinities, are
+    refused.
+    """
     result = np.empty((len(frame), len(names)))
     for index, name in enumerate(names):
-        series = frame[name]
-        try:
-            result[:, index] = _floats(series)
-        except (TypeError, ValueError):
-            text = next(v for v in values_of(series) if not _is_number(v))
-            raise ValueError(
-                f"Column {name!r} held numbers when the model was fitted; now it holds {text!r}."
-            ) from None
+        result[:, index] = _floats(frame[name], name, (styles or {}).get(name))
         if np.isinf(result[:, index]).any():
             row = int(np.argmax(np.isinf(result[:, index])))
             raise ValueError(f"Column {name!r} holds an infinite number, in row {row}.")
     return result
 
 
-def _floats(series) -> np.ndarray:
+def _floats(series, name: str, style: NumberStyle | None) -> np.ndarray:
     if series.dtype.is_float() or series.dtype.is_integer():
         return np.asarray(series.to_numpy(), dtype=np.float64)
-    return np.array([np.nan if v is None else float(v) for v in values_of(series)])
+    values = values_of(series)
+    found = text_numbers(values, style)
+    known = sum(value is not None for value in values)
+    n_numbers = sum(value in found for value in values if value is not None)
+    if 2 * n_numbers < known:
+        text = next(value for value in values if value is not None and value not in found)
+        raise ValueError(
+            f"Column {name!r} held numbers when the model was fitted; now it holds {text!r}."
+        )
+    return np.array([found.get(value, np.nan) for value in values], dtype=np.float64)
 
 
-def _is_number(value) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return value is None
-    return True
+def text_numbers(values: list, style: NumberStyle | None) -> dict[Any, float]:
+    """The number of each different value that is one."""
+    different = set(values) - {None}
+    found = {value: float(value) for value in different if not isinstance(value, str)}
+    cells = Counter(value for value in different if isinstance(value, str))
+    if style is None and cells:
+        guessed = read_numbers(cells)
+        style = guessed.style if guessed is not None else NumberStyle()
+    for cell in cells:
+        number = style.number(cell) if style is not None else None
+        if number is not None:
+            found[cell] = number
+    return found
+
+
+def days(series, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Day numbers of a column of dates, NaN for gaps; and which cells are no dates."""
+    values = values_of(series)
+    different = set(values) - {None}
+    found = {value: as_date(value) for value in different if not isinstance(value, str)}
+    cells = Counter(value for value in values if isinstance(value, str))
+    if cells:
+        read = read_dates(cells)
+        if read is None:
+            raise ValueError(
+                f"Column {name!r} held dates when the model was fitted; now it holds "
+                f"{next(iter(cells))!r}."
+            )
+        found.update(read[0])
+    ordinals = {value: float(day.toordinal()) for value, day in found.items()}
+    result = np.array([ordinals.get(value, np.nan) for value in values], dtype=np.float64)
+    stray = np.array([value is not None and value not in ordinals for value in values], dtype=bool)
+    return result, stray
 
 
 def words(frame, names: list[str]) -> np.ndarray:
@@ -109,12 +220,13 @@ def words(frame, names: list[str]) -> np.ndarray:
     result = np.empty((len(frame), len(names)), dtype=object)
     for index, name in enumerate(names):
         values = values_of(frame[name])
-        spelling = {value: _word(value) for value in set(values)}
+        spelling = {value: word(value) for value in set(values)}
         result[:, index] = [spelling[value] for value in values]
     return result
 
 
-def _word(value) -> str:
+def word(value) -> str:
+    """A value as text: 3 for 3.0, ``(missing)`` for a gap."""
     if value is None:
         return MISSING
     if isinstance(value, float) and value.is_integer():

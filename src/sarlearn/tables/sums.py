@@ -10,9 +10,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
-from sarlearn.tables.columns import as_frame, kind_of, known_values, numbers, words
+from sarlearn.tables.columns import (
+    MISSING,
+    as_frame,
+    cell_counts,
+    numbers,
+    read_column,
+    read_counts,
+    text_numbers,
+    word,
+)
+from sarlearn.tables.readings import ColumnReading
+from sarlearn.tables.skew import quantiles, to_log
 
 SKETCH = 4096
 
@@ -21,15 +32,18 @@ SKETCH = 4096
 class ColumnSums:
     """One column of some rows."""
 
-    n_rows: int = 0
-    kind: str | None = None  # None where every value is missing
+    reading: ColumnReading
     n_known: int = 0
     mean: float = 0.0
     squares: float = 0.0  # of distances from the mean
     low: float = np.inf
     high: float = -np.inf
     sketch: list[tuple[np.ndarray, float]] = field(default_factory=list)
-    counts: Counter = field(default_factory=Counter)  # of words, where not of a numeric type
+    cells: Counter = field(default_factory=Counter)  # of values, where not of a numeric type
+
+    @property
+    def n_rows(self) -> int:
+        return self.reading.n_rows
 
     def __iadd__(self, other: "ColumnSums"):
         n = self.n_known + other.n_known
@@ -37,38 +51,57 @@ class ColumnSums:
             apart = other.mean - self.mean
             self.squares += other.squares + apart**2 * self.n_known * other.n_known / n
             self.mean += apart * other.n_known / n
-        self.n_rows, self.n_known = self.n_rows + other.n_rows, n
+        self.n_known = n
+        self.reading.n_rows += other.reading.n_rows
+        self.reading.n_gaps += other.reading.n_gaps
+        self.reading.example = self.reading.example or other.reading.example
+        if other.reading.kind != self.reading.kind and not (self.cells or other.cells):
+            self.reading.kind = other.reading.kind
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.sketch = self.sketch + other.sketch
-        self.counts = self.counts + other.counts
-        if other.kind is not None:
-            self.kind = other.kind if self.kind in (None, other.kind) else "category"
+        self.cells = self.cells + other.cells
         return self
 
+    def is_constant(self, min_rows: int) -> bool:
+        """Whether a number has one value; a value and gaps that are marked are two."""
+        n_gaps = self.n_rows - self.n_known
+        return self.n_known == 0 or (self.low == self.high and n_gaps < min_rows)
+
     @property
-    def is_constant(self) -> bool:
-        if self.kind == "category":
-            return len(self.counts) < 2
-        return self.n_known == 0 or (self.low == self.high and self.n_known == self.n_rows)
+    def levels(self) -> Counter:
+        """How often each word occurs."""
+        found: Counter = Counter()
+        for value, count in self.cells.items():
+            found[word(value)] += count
+        if self.reading.n_gaps:
+            found[MISSING] += self.reading.n_gaps
+        return found
+
+    @property
+    def spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """Known values, or evenly spaced ones of them, and how many rows each stands for."""
+        values = np.concatenate([values for values, _ in self.sketch])
+        return values, np.concatenate([np.full(len(v), weight) for v, weight in self.sketch])
 
     @property
     def median(self) -> float:
-        values = np.concatenate([values for values, _ in self.sketch])
-        if all(weight == 1 for _, weight in self.sketch):
+        values, weights = self.spread
+        if np.all(weights == 1):
             return float(np.median(values))
-        weights = np.concatenate([np.full(len(v), weight) for v, weight in self.sketch])
-        order = np.argsort(values, kind="stable")
-        below = np.cumsum(weights[order])
-        return float(values[order][np.searchsorted(below, below[-1] / 2)])
+        return float(quantiles(values, weights, (0.5,))[0])
 
-    @property
-    def filled(self) -> tuple[float, float]:
-        """Mean and variance once the gaps hold the median."""
+    def filled(self, unit: float | None) -> tuple[float, float]:
+        """Mean and variance once the gaps hold the median, on the column's scale."""
+        mean, squares, median = self.mean, self.squares, self.median
+        if unit is not None:
+            values, weights = self.spread
+            values, median = to_log(values, unit), float(to_log(np.array(median), unit))
+            mean = float(np.average(values, weights=weights))
+            squares = float(weights @ (values - mean) ** 2) * self.n_known / weights.sum()
         gaps = self.n_rows - self.n_known
-        apart = self.median - self.mean
-        mean = self.mean + apart * gaps / self.n_rows
-        squares = self.squares + apart**2 * self.n_known * gaps / self.n_rows
-        return mean, squares / self.n_rows
+        apart = median - mean
+        squares += apart**2 * self.n_known * gaps / self.n_rows
+        return mean + apart * gaps / self.n_rows, squares / self.n_rows
 
 
 def column_sums(table, drop: tuple[str, ...]) -> dict[str, ColumnSums]:
@@ -79,23 +112,24 @@ def column_sums(table, drop: tuple[str, ...]) -> dict[str, ColumnSums]:
 
 def _sums_of(frame, name: str) -> ColumnSums:
     series = frame[name]
-    is_number = series.dtype.is_numeric()
-    out = ColumnSums(len(series), "numeric" if is_number else None)
-    if not is_number:
-        out.counts.update(words(frame, [name])[:, 0].tolist())
-        if known_values(series, name):
-            out.kind = kind_of(series, name)
-        elif series.dtype.is_temporal():
-            kind_of(series, name)
-    if out.kind == "numeric":
-        values = numbers(frame, [name])[:, 0]
-        values = np.sort(values[~np.isnan(values)])
-        out.n_known = len(values)
-        if len(values):
-            out.mean, out.low, out.high = float(values.mean()), values[0], values[-1]
-            out.squares = float(((values - out.mean) ** 2).sum())
-            out.sketch = [_sketch(values)]
+    if not series.dtype.is_numeric():
+        if series.dtype.is_temporal() or series.dtype.is_nested():
+            return ColumnSums(read_column(series, name))
+        cells = cell_counts(series, name)
+        n_gaps = cells.pop(None, 0)
+        return ColumnSums(ColumnReading(name, "category", len(series), n_gaps), cells=cells)
+    out = ColumnSums(read_column(series, name))
+    _add_numbers(out, numbers(frame, [name])[:, 0])
     return out
+
+
+def _add_numbers(out: ColumnSums, values: np.ndarray) -> None:
+    values = np.sort(values[~np.isnan(values)])
+    out.n_known = len(values)
+    if len(values):
+        out.mean, out.low, out.high = float(values.mean()), values[0], values[-1]
+        out.squares = float(((values - out.mean) ** 2).sum())
+        out.sketch = [_sketch(values)]
 
 
 def _sketch(values: np.ndarray) -> tuple[np.ndarray, float]:
@@ -107,49 +141,46 @@ def _sketch(values: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def merged(parts: list[dict[str, ColumnSums]]) -> dict[str, ColumnSums]:
-    """The sums of the whole table."""
-    total = {name: ColumnSums() for name in parts[0]}
-    for part in parts:
+    """The sums of the whole table. What cells of text mean is decided here, over all of them."""
+    total = parts[0]
+    for part in parts[1:]:
         for name, sums in part.items():
             total[name] += sums
-    for sums in total.values():
-        sums.kind = sums.kind or "category"
+    for name, sums in total.items():
+        if sums.cells:
+            _read_cells(name, sums)
+        elif sums.reading.kind == "numeric":
+            sums.reading.n_levels = len(np.unique(sums.spread[0])) if sums.sketch else 0
     return total
 
 
+def _read_cells(name: str, sums: ColumnSums) -> None:
+    """Read cells of text, or of objects, by how often each occurs in the whole table."""
+    if sums.n_known:  # numbers in some partitions and text in others
+        values, weights = sums.spread
+        sums.cells.update(dict(zip(values.tolist(), weights.astype(int).tolist(), strict=True)))
+    cells = Counter(sums.cells)
+    if sums.reading.n_gaps:
+        cells[None] = sums.reading.n_gaps
+    sums.reading = read_counts(cells, name, sums.n_rows)
+    if sums.reading.kind == "numeric":
+        found = text_numbers(list(sums.cells), sums.reading.style)
+        counts = [sums.cells[value] for value in found]
+        _add_numbers(sums, np.repeat(np.array(list(found.values())), counts))
+
+
 def imputer_of(columns: list[ColumnSums], imputer: SimpleImputer) -> SimpleImputer:
-    """The imputer fitted to two rows that have these medians and gaps."""
+    """The imputer fitted to a row that has these medians."""
     medians = np.array([column.median for column in columns])
-    gaps = [column.n_known < column.n_rows for column in columns]
-    return imputer.fit(np.array([medians, np.where(gaps, np.nan, medians)]))
+    return imputer.fit(medians[None, :])
 
 
-def scaler_of(columns: list[ColumnSums]) -> StandardScaler:
-    """A scaler with the means and variances of the filled columns."""
-    mean, variance = np.array([column.filled for column in columns]).T
+def scaler_of(columns: list[ColumnSums], units: list[float | None]) -> StandardScaler:
+    """A scaler with the means and variances of the filled columns, each on its scale."""
+    pairs = zip(columns, units, strict=True)
+    mean, variance = np.array([column.filled(unit) for column, unit in pairs]).T
     spread = np.sqrt(variance)
     scaler = StandardScaler().fit(np.array([mean - spread, mean + spread]))
     scaler.mean_, scaler.var_, scaler.scale_ = mean, variance, np.where(spread > 0, spread, 1.0)
     scaler.n_samples_seen_ = columns[0].n_rows
     return scaler
-
-
-def one_hot_of(columns: list[ColumnSums], encoder: OneHotEncoder) -> OneHotEncoder:
-    """The encoder fitted to a few rows in which each column's words rank as in the whole table.
-
-    Only the order of the counts decides which words are rare, so ranks do instead of counts.
-    """
-    texts = [_ranked(column.counts, encoder.max_categories) for column in columns]
-    length = max(map(len, texts))
-    # The last word is the most frequent one, which more of it leaves so.
-    padded = [text + text[-1:] * (length - len(text)) for text in texts]
-    return encoder.fit(np.array(padded, dtype=object).T)
-
-
-def _ranked(counts: Counter, most: int) -> list[str]:
-    ordered = sorted(counts, key=lambda word: (counts[word], word))
-    ordered_counts = [counts[word] for word in ordered]
-    edge = ordered_counts[-most] if len(ordered) > most else 0  # below it, all are rare alike
-    levels = sorted({max(count, edge - 1) for count in ordered_counts})
-    ranks = {count: rank for rank, count in enumerate(levels, 1)}
-    return [word for word in ordered for _ in range(ranks[max(counts[word], edge - 1)])]

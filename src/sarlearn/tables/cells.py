@@ -1,0 +1,189 @@
+"""Numbers and dates as people write them in cells: decimal commas, thousands, percent, currency."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import cache
+from itertools import islice
+
+# A column of text is a column of numbers (or dates) with gaps where at least this share of its
+# known cells are. Below it the other cells mean something, as in codes such as "12" and "12B".
+NEARLY_ALL = 0.95
+# Of a column of text so many different cells are tried before all of them.
+_TRIED = 500
+
+_SPACES = " \u00a0\u202f"
+_CURRENCIES = ["US$", "R$", "€", "$", "£", "¥", "₹", "₽", "₩", "zł", "kr", "Kč"]
+_CURRENCIES += ["CHF", "EUR", "USD", "GBP", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CZK"]
+_UNIT = "|".join(map(re.escape, ["%", *sorted(_CURRENCIES, key=len, reverse=True)]))
+_CELL = re.compile(
+    rf"(?P<sign>[+\-−]?)\s*(?P<before>{_UNIT})?\s*(?P<core>[+\-−]?[\d.,'’{_SPACES}]*\d[\d.,]*"
+    rf"(?:[eE][+\-]?\d+)?)\s*(?P<after>{_UNIT})?"
+)
+_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[ T].*)?")
+_DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4})(?:[ T].*)?")
+
+
+@dataclass(frozen=True)
+class NumberStyle:
+    """How the numbers of a column are written.
+
+    ``unit`` is a percent or currency sign that some of its cells carry; numbers are taken as they
+    stand, so 12 % is 12.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+
+    def number(self, cell: str) -> float | None:
+        """The number a cell holds; None where it holds something else."""
+        core, unit = split_unit(cell)
+        if core is None or unit not in ("", self.unit):
+            return None
+        if not _shape(self.decimal, self.thousands).fullmatch(core):
+            return None
+        for mark in self.thousands:
+            core = core.replace(mark, "")
+        return float(core.replace(self.decimal, "."))
+
+    def words(self) -> list[str]:
+        """What is unusual about it, in words."""
+        said = ["decimal comma"] if self.decimal == "," else []
+        if self.thousands:
+            mark = "a space" if self.thousands == _SPACES else repr(self.thousands[0])
+            said.append(f"thousands separated by {mark}")
+        return said + ([f"in {self.unit}"] if self.unit else [])
+
+
+# In the order of preference where several explain all cells: "1,234" is 1234 unless a comma is
+# known to be the decimal sign; "1.234" is a little more than 1 unless it cannot be.
+POINT_STYLES = tuple(NumberStyle(".", mark) for mark in ("", ",", _SPACES, "'’"))
+COMMA_STYLES = tuple(NumberStyle(",", mark) for mark in ("", ".", _SPACES, "'’"))
+
+
+@cache
+def _shape(decimal: str, thousands: str) -> re.Pattern:
+    point = re.escape(decimal)
+    whole = r"\d+"
+    if thousands:
+        whole = rf"(?:[1-9]\d{{0,2}}(?:[{re.escape(thousands)}]\d{{3}})+|\d+)"
+    return re.compile(rf"[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?")
+
+
+def split_unit(cell: str) -> tuple[str | None, str]:
+    """A cell without its percent or currency sign, and the sign; None where it is no number."""
+    found = _CELL.fullmatch(cell.strip())
+    if found is None or (found["before"] and found["after"]):
+        return None, ""
+    core = (found["sign"] + found["core"]).replace("−", "-")
+    return core, found["before"] or found["after"] or ""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The cells of a column of text read as numbers, and those that are none."""
+
+    style: NumberStyle
+    values: dict[str, float]
+    strays: Counter
+    n_numbers: int
+
+    @property
+    def share(self) -> float:
+        """Share of the cells that are numbers."""
+        return self.n_numbers / max(self.n_numbers + self.strays.total(), 1)
+
+
+def read_numbers(cells: Counter, *, decimal: str | None = None) -> Numbers | None:
+    """Cells of text, with their counts, as numbers in the style that explains most of them.
+
+    None where hardly any is a number. ``decimal`` is the decimal sign, where it is known.
+    """
+    if not cells:
+        return None
+    unit = _unit_of(cells)
+    styles = {".": POINT_STYLES, ",": COMMA_STYLES, None: POINT_STYLES + COMMA_STYLES}[decimal]
+    styles = tuple(replace(style, unit=unit) for style in styles)
+    some = Counter(dict(islice(cells.items(), _TRIED)))
+    found = _best(some, styles)
+    if found.share >= 0.5 and len(some) < len(cells):
+        found = _best(cells, styles)
+    return found if found.share >= 0.5 else None
+
+
+def _best(cells: Counter, styles: Iterable[NumberStyle]) -> Numbers:
+    """Cells in the first style that explains most of them."""
+    best = None
+    for style in styles:
+        found = _read(cells, style)
+        if best is None or found.share > best.share:
+            best = found
+        if best.share == 1:
+            break
+    assert best is not None
+    return best
+
+
+def _read(cells: Counter, style: NumberStyle) -> Numbers:
+    values, strays, n_numbers = {}, Counter(), 0
+    for cell, count in cells.items():
+        number = style.number(cell)
+        if number is None:
+            strays[cell] += count
+        else:
+            values[cell] = number
+            n_numbers += count
+    return Numbers(style, values, strays, n_numbers)
+
+
+def _unit_of(cells: Iterable[str]) -> str:
+    """The percent or currency sign that most cells with one carry."""
+    units = Counter(split_unit(cell)[1] for cell in islice(cells, _TRIED))
+    units.pop("", None)
+    return units.most_common(1)[0][0] if units else ""
+
+
+def is_numeric(numbers: Numbers | None) -> bool:
+    """Whether a column of text is one of numbers, with gaps where its other cells stand."""
+    if numbers is None or numbers.share < NEARLY_ALL:
+        return False
+    # Two numbers beside a word are three levels of something, not a scale with a gap.
+    return not numbers.strays or len(set(numbers.values.values())) > 2
+
+
+def read_dates(cells: Counter) -> tuple[dict[str, date], Counter] | None:
+    """Cells of text as dates, and those that are none; None where the column is not of dates."""
+    iso, other, strays = {}, {}, Counter()
+    for cell, count in cells.items():
+        if found := _DATE.fullmatch(cell.strip()):
+            iso[cell] = tuple(map(int, found.groups()))
+        elif found := _DAY_OR_MONTH_FIRST.fullmatch(cell.strip()):
+            other[cell] = int(found[1]), int(found[3]), int(found[4]), found[2]
+        else:
+            strays[cell] += count
+    # 03/04/2020 is the third of April, as in most of the world, unless some row excludes it.
+    month_first = any(second > 12 for _, second, *_ in other.values())
+    parts = dict(iso)
+    for cell, (first, second, year, _) in other.items():
+        day, month = (second, first) if month_first else (first, second)
+        parts[cell] = (year, month, day)
+    dates = {}
+    for cell, (year, month, day) in parts.items():
+        try:
+            dates[cell] = date(year, month, day)
+        except ValueError:
+            strays[cell] += cells[cell]
+    known = cells.total()
+    if not known or (known - strays.total()) / known < NEARLY_ALL:
+        return None
+    return dates, strays
+
+
+def as_date(value) -> date:
+    """The day of a date or a time stamp."""
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else value.date()

@@ -1,0 +1,63 @@
+"""Label columns of tables."""
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from sarlearn.tables.labels import parse_labels
+
+
+@pytest.mark.parametrize(
+    ("values", "labelled"),
+    [
+        ([1, 0, 1], [True, False, True]),
+        ([1.0, None, 0.0], [True, False, False]),
+        ([1, -1, 1], [True, False, True]),
+        ([True, False, None], [True, False, False]),
+        (["yes", "No", " YES "], [True, False, True]),
+        (["t", "F", ""], [True, False, False]),
+        (["TRUE", "false", "NA"], [True, False, False]),
+        (["1.0", "0", "1"], [True, False, True]),
+        (["C50", None, "C50"], [True, False, True]),
+        ([2.5, None, 2.5], [True, False, True]),
+        ([None, None, None], [False, False, False]),
+    ],
+)
+@pytest.mark.parametrize("library", [pd, pl])
+def test_label_columns(values, labelled, library):
+    column = library.Series("c", values) if library is pl else library.Series(values)
+    assert parse_labels(column, "c").labelled.tolist() == labelled
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", "b", "c"], r"'c' holds 3 values that are not a yes and a no \(a, b, c\)"),
+        ([0, 1, 2], r"\(0, 1, 2\); accepted are 0/1, true/false, yes/no"),
+        (["sick", "well"], r"\(sick, well\).*--positive"),
+        (["C50", "no", None], r"\(C50, no\)"),
+        (list("abcdefg"), r"a, b, c, d, e, \.\.\."),
+        ([[1], [2]], "single values, not lists"),
+    ],
+)
+def test_other_label_columns_are_refused_with_their_values(values, message):
+    with pytest.raises(ValueError, match=message):
+        parse_labels(pd.Series(values), "c")
+
+
+def test_the_word_for_labelled_is_remembered():
+    found = parse_labels(pd.Series(["C50", None]), "c")
+    assert found.word == "C50"
+    later = parse_labels(pd.Series(["C50", "C50"]), "c", word=found.word)
+    assert later.labelled.tolist() == [True, True]
+    with pytest.raises(ValueError, match="C34"):
+        parse_labels(pd.Series(["C34", "C50"]), "c", word=found.word)
+
+
+def test_positive_says_which_value_means_labelled():
+    column = pd.Series(["sick", "well", None, "sick", "dead"])
+    found = parse_labels(column, "c", positive="sick")
+    assert found.labelled.tolist() == [True, False, False, True, False]
+    assert parse_labels(pd.Series([1.0, 2.0]), "c", positive="2").labelled.tolist() == [False, True]
+    with pytest.raises(ValueError, match="--positive: no row of 'c' holds 'ill'; it holds dead"):
+        parse_labels(column, "c", positive="ill")

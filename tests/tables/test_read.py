@@ -1,0 +1,204 @@
+"""Tables from files of every kind, and what is said of odd ones."""
+
+import gzip
+import io
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sarlearn.tables.read
+from sarlearn.exceptions import TableWarning
+from sarlearn.tables.formats import nearest
+from sarlearn.tables.labels import parse_labels
+from sarlearn.tables.read import read_table, table_backend
+
+TEXT = "id,age,plan,ok\n007,31,a,true\n008,NA,,\n009,45.5,b,false\n"
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+@pytest.mark.parametrize("form", ["csv", "gz", "tsv", "semicolon", "bom", "parquet", "arrow"])
+def test_every_format_and_backend_reads_the_same(tmp_path, form, backend):
+    name = {"gz": "t.csv.gz", "tsv": "t.tsv", "parquet": "t.parquet", "arrow": "t.arrow"}
+    path = tmp_path / name.get(form, "t.csv")
+    if form == "gz":
+        path.write_bytes(gzip.compress(TEXT.encode()))
+    elif form in ("parquet", "arrow"):
+        frame = pl.DataFrame({"id": ["007", "008", "009"], "age": [31.0, None, 45.5]})
+        frame = frame.with_columns(plan=pl.Series(["a", None, "b"]))
+        frame = frame.with_columns(ok=pl.Series([True, None, False]))
+        frame.write_parquet(path) if form == "parquet" else frame.write_ipc(path)
+    else:
+        mark = {"tsv": "\t", "semicolon": ";"}.get(form, ",")
+        path.write_text(("\ufeff" if form == "bom" else "") + TEXT.replace(",", mark))
+    table = read_table(path, text_columns=["id", "absent"], backend=backend)
+    assert isinstance(table, pd.DataFrame if backend == "pandas" else pl.DataFrame)
+    assert list(table.columns) == ["id", "age", "plan", "ok"]
+    assert list(table["id"]) == ["007", "008", "009"]
+    np.testing.assert_array_equal(np.asarray(table["age"], dtype=float), [31, np.nan, 45.5])
+    gaps = table["plan"].isna() if backend == "pandas" else table["plan"].is_null()
+    assert list(gaps) == [False, True, False]
+    assert parse_labels(table["ok"], "ok").labelled.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("e.csv", b"", "is empty"),
+        ("h.csv", b"a,b\n", "header but no rows"),
+        ("n.csv", b"\n1,2\n", "no header line"),
+        ("u.csv", b"\xff\xfea,b\n1", "cannot be decoded.*--encoding"),
+        ("r.csv", b"a,b\n1,2\n1,2,3\n", "line 3"),
+        ("i.csv", b"a,b\n1,2,3\n4,5,6\n", "line 2 has 3 fields, and the header has 2 names"),
+        ("d.csv", b"a,a\n1,2\n", "more than one column named 'a'"),
+        ("p.parquet", b"a,b\n1,2\n", "cannot be read as parquet"),
+        ("f.feather", b"a,b\n1,2\n", "cannot be read as arrow"),
+        ("g.csv.gz", b"a,b\n1,2\n", "cannot be read as csv"),
+        ("x.xlsx", b"a", "cannot be read as xlsx"),
+        ("x.sav", b"a", r"'\.sav' names no known table format; accepted are \.csv"),
+        ("none", b"a", "'\\(none\\)' names no known table format"),
+    ],
+)
+def test_unreadable_files_get_one_sentence(tmp_path, name, content, message, backend):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_table(path, backend=backend)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_names_its_neighbours(tmp_path):
+    (tmp_path / "patients.csv").write_text("a\n1\n")
+    with pytest.raises(FileNotFoundError, match=r"Nearest names: patients\.csv"):
+        read_table(tmp_path / "patient.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        read_table(tmp_path / "folder.csv")
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("a\n1\n")
+
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Root may read everything, so the refusal of the system has to be imitated.
+    monkeypatch.setattr(sarlearn.tables.read, "find_dialect", refuse)
+    with pytest.raises(PermissionError, match="may not be read by this user"):
+        read_table(path)
+
+
+def test_without_a_data_frame_library_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"sarlearn\[tables\]"):
+        table_backend()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "polars" or None)
+    assert table_backend() == "polars"
+
+
+def test_nearest_names_ignore_case_and_tell_nothing_of_strangers():
+    assert nearest("AGE", ["age", "plan"]) == " Nearest names: age."
+    assert nearest("zzz", ["age", "plan"]) == ""
+
+
+# -- as people have them ---------------------------------------------------------------------------
+
+BACKENDS = pytest.mark.parametrize("backend", ["pandas", "polars"])
+
+
+def read(tmp_path, content, backend="pandas", name="t.csv", **options):
+    """The table a file holds, and what was warned of."""
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = read_table(path, backend=backend, **options)
+    assert all(issubclass(w.category, TableWarning) for w in caught)
+    return table, [str(w.message) for w in caught]
+
+
+@BACKENDS
+def test_decimal_commas_are_found_together_with_the_separator(tmp_path, backend):
+    text = "age;income;code\n54,5;1.234,50;a\n61,0;950,00;b\n70,25;12.000,10;c\n"
+    table, notes = read(tmp_path, text, backend)
+    assert list(table["age"]) == [54.5, 61.0, 70.25]
+    assert [float(cell) for cell in table["income"]] == [1234.5, 950.0, 12000.1]
+    assert not notes
+
+
+def test_thousands_of_a_file_with_decimal_commas_are_no_decimals(tmp_path):
+    text = "age;sales\n54,5;1.234\n61,0;950\n70,25;12.000\n"
+    table, _ = read(tmp_path, text)
+    assert [float(cell) for cell in table["sales"]] == [1234.0, 950.0, 12000.0]
+    table, _ = read(tmp_path, text.replace(",", "."))  # here a point is the decimal sign
+    assert list(table["sales"]) == [1.234, 950.0, 12.0]
+
+
+@BACKENDS
+def test_latin_1_is_read_with_a_note_that_names_the_line(tmp_path, backend):
+    text = "name;plan\nanna;a\nJos\xe9;b\n".encode("latin-1")
+    table, notes = read(tmp_path, text, backend)
+    assert list(table["name"]) == ["anna", "José"]
+    assert len(notes) == 1
+    assert "is not UTF-8 text (line 3) and was read as Latin-1" in notes[0]
+    table, notes = read(tmp_path, text, backend, encoding="cp1250")
+    assert list(table["name"]) == ["anna", "José"]
+    assert not notes
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_excels_text_files(tmp_path, encoding):
+    text = 'sep=;\n"name";"age"\n"Zoë";"54,5"\n"Jo";"3,25"\n'
+    table, notes = read(tmp_path, text.encode(encoding))
+    assert list(table.columns) == ["name", "age"]
+    assert list(table["age"]) == [54.5, 3.25]
+    assert not notes
+
+
+def test_separator_decimal_and_missing_words_can_be_given(tmp_path):
+    text = "a:b\n1,5:x\n-99:none\n"
+    table, _ = read(tmp_path, text, separator=":", decimal=",", missing=["-99", "none"])
+    np.testing.assert_array_equal(table["a"], [1.5, np.nan])
+    assert list(table["b"].isna()) == [False, True]
+
+
+@BACKENDS
+def test_a_last_line_that_was_cut_off_is_left_out(tmp_path, backend):
+    table, notes = read(tmp_path, "a,b,c\n1,2,x\n3,4,y\n5,6", backend)
+    assert len(table) == 2
+    assert "the last line (4) has 2 of 3 fields and no end; it was left out" in notes[0]
+
+
+def test_short_lines_are_named(tmp_path):
+    table, notes = read(tmp_path, "a,b,c\n1,2,x\n3,4\n5,6,y\n7\n8,9,\n")
+    assert len(table) == 5
+    assert "2 lines have fewer than 3 fields (line 3, 5)" in notes[0]
+    table, notes = read(tmp_path, "a,b,c\n1,2,x\n3,4,\n")  # an empty cell is no short line
+    assert not notes
+
+
+@BACKENDS
+def test_excel_files(tmp_path, backend):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["id", "age", "plan"], ["007", 31, "a"], ["008", None, None], ["009", "n/a", "b"]):
+        book.active.append(row)
+    book.create_sheet("Notes")
+    stream = io.BytesIO()
+    book.save(stream)
+    table, notes = read(tmp_path, stream.getvalue(), backend, name="t.xlsx")
+    assert list(table.columns) == ["id", "age", "plan"]
+    assert list(table["id"]) == ["007", "008", "009"]
+    np.testing.assert_array_equal(np.asarray(table["age"], dtype=float), [31, np.nan, np.nan])
+    assert "has 2 sheets; 'Sheet' was read" in notes[0]
+
+
+def test_excel_files_without_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ImportError, match=r"pip install 'sarlearn\[excel\]'"):
+        read(tmp_path, b"PK", name="t.xlsx")
