@@ -90,7 +90,8 @@ def choose(values: Iterable, *, gaps: bool, pos_label=None) -> Choice | None:
             return Choice(others[0], pos_label, True)
         return Choice(_absent(pos_label), pos_label, True) if gaps and not others else None
     if len(values) == 1 and gaps:
-        return None if meaning(values[0]) is False else Choice(_absent(*values), *values, True)
+        only = values[0]
+        return None if meaning(only) is False else Choice(_absent(only), only, True)
     if len(values) != 2:
         return None
     low, high = sorted(values)  # a bare guess takes the greater one, as scikit-learn would

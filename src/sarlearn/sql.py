@@ -185,11 +185,6 @@ def to_sql(
     before = [step for step in steps[:-1] if step not in (None, "passthrough")]
     database = DIALECTS[dialect]
     if before and isinstance(before[0], TableEncoder):
-        if before[0].dates_:
-            raise TypeError(
-                f"to_sql does not write columns of dates ({', '.join(before[0].dates_)}). Turn "
-                "them into numbers in the table and fit again, or score the model in Python."
-            )
         terms_of, complete = _table_terms(database, before, columns), None
     else:
         terms_of, complete = _plain_terms(database, before, learner, columns)
@@ -339,7 +334,8 @@ def _levels(dialect: Dialect, encoder, coef: np.ndarray) -> list[str]:
         column = dialect.name(name)
         text = f"CAST({column} AS {dialect.text})"
         is_truth = set(known) <= {"True", "False", MISSING}
-        cases = [f"WHEN {column} IS NULL THEN {_number(gap)}"]
+        empty = f"{column} IS NULL OR TRIM({text}) = ''"
+        cases = [f"WHEN {empty} THEN {_number(gap)}"]
         for level, effect in zip(known, effects, strict=True):
             if effect != other:
                 spelled = ("true", "1") if level == "True" else ("false", "0")

@@ -17,7 +17,15 @@ from sarlearn.labelling import (
 from sarlearn.labelling import (
     label as draw_labels,
 )
-from sarlearn.tables.columns import as_frame, is_constant, kind_of, numbers, values_of, words
+from sarlearn.tables.columns import (
+    as_frame,
+    is_constant,
+    numbers,
+    read_column,
+    values_of,
+    words,
+)
+from sarlearn.tables.dates import refuse_dates
 from sarlearn.tables.files import parse_labels, read_table, table_kind, write_table
 
 
@@ -150,7 +158,9 @@ def _scaled(frame, name: str, falls: bool) -> np.ndarray:
     """A column in [0, 1]: numbers by range, words by alphabet, gaps in the middle."""
     if is_constant(frame[name]):
         raise ValueError(f"--propensity: the column {name!r} holds a single value.")
-    if kind_of(frame[name], name) == "numeric":
+    kind = read_column(frame[name], name).kind
+    refuse_dates([name] if kind in ("date", "time") else [], "refuse")
+    if kind == "numeric":
         values = numbers(frame, [name])[:, 0]
         known = values[~np.isnan(values)]
         spread = np.ptp(known)

@@ -128,7 +128,9 @@ def _best(cells: Counter, styles: Iterable[NumberStyle]) -> Numbers:
 
 
 def _read(cells: Counter, style: NumberStyle) -> Numbers:
-    values, strays, n_numbers = {}, Counter(), 0
+    values: dict[str, float] = {}
+    strays: Counter = Counter()
+    n_numbers = 0
     for cell, count in cells.items():
         number = style.number(cell)
         if number is None:
@@ -156,7 +158,9 @@ def is_numeric(numbers: Numbers | None) -> bool:
 
 def read_dates(cells: Counter) -> tuple[dict[str, date], Counter] | None:
     """Cells of text as dates, and those that are none; None where the column is not of dates."""
-    iso, other, strays = {}, {}, Counter()
+    iso: dict[str, tuple] = {}
+    other: dict[str, tuple] = {}
+    strays: Counter = Counter()
     for cell, count in cells.items():
         if found := _DATE.fullmatch(cell.strip()):
             iso[cell] = tuple(map(int, found.groups()))

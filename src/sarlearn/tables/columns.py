@@ -53,14 +53,14 @@ def read_column(series, name: str, *, dropped: str = "") -> ColumnReading:
         raise ValueError(f"Column {name!r} holds lists or records ({dtype}); leave it out.")
     if dtype.is_numeric():
         n_gaps = int(np.isnan(_floats(series, name, None)).sum())
-        example = next((value for value in values_of(series.head(100)) if value is not None), None)
+        first = next((value for value in values_of(series.head(100)) if value is not None), None)
         return ColumnReading(
             name,
             "numeric",
             n_rows,
             n_gaps=n_gaps,
             n_levels=int(series.n_unique()) - (n_gaps > 0),
-            example=word(example) if example is not None else "",
+            example=word(first) if first is not None else "",
         )
     if dtype.is_temporal():
         known = series.drop_nulls()
@@ -134,14 +134,14 @@ def _is_plain_number(value) -> bool:
 def values_of(series) -> list[Any]:
     """The values of a narwhals series as Python objects, every kind of gap as None.
 
-    A text without a letter or sign is a gap, too.
+    A text of nothing but spaces is a gap, too.
     """
     gaps = series.is_null().to_list()
     pairs = zip(gaps, series.to_list(), strict=True)
     values = [None if gap or value != value else value for gap, value in pairs]
     if series.dtype.is_numeric() or series.dtype.is_temporal():
         return values
-    return [None if isinstance(v, str) and not v.strip() else v for v in values]
+    return [None if isinstance(v, str) and not v.strip(" ") else v for v in values]
 
 
 def is_constant(series) -> bool:
