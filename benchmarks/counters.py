@@ -17,7 +17,7 @@ import sarlearn._engine.kernels
 import sarlearn._engine.logistic
 import sarlearn._engine.propensity
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.em import LogisticEM
+from sarlearn._engine.em import SAREM
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Counts:
 def counting(n_columns: int) -> Iterator[Counts]:
     """Count what fits do while the context lasts; ``n_columns`` tells X from narrower matrices."""
     counts = Counts()
-    the_total, the_matvec, the_arrival = RowBlocks.total, RowBlocks.matvec, LogisticEM._arrive
+    the_total, the_matvec, the_arrival = RowBlocks.total, RowBlocks.matvec, SAREM._arrive
     the_hessian = sarlearn._engine.kernels.hessian
     users = (sarlearn._engine.em, sarlearn._engine.logistic, sarlearn._engine.propensity)
 
@@ -62,14 +62,14 @@ def counting(n_columns: int) -> Iterator[Counts]:
         return the_hessian(X, h)
 
     RowBlocks.total, RowBlocks.matvec = counted_total, counted_matvec
-    LogisticEM._arrive = counted_arrival
+    SAREM._arrive = counted_arrival
     for module in users:
         module.hessian = counted_hessian
     try:
         yield counts
     finally:
         RowBlocks.total, RowBlocks.matvec = the_total, the_matvec
-        LogisticEM._arrive = the_arrival
+        SAREM._arrive = the_arrival
         for module in users:
             module.hessian = the_hessian
 

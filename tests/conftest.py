@@ -29,6 +29,18 @@ def make_pu(n=600, p=6, n_propensity=2, *, discrete=False, seed=0, scale=1.5):
     return SimpleNamespace(X=X, y=y, s=s, f=f, e=e, columns=columns, rng=rng)
 
 
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Call it, and more than three columns count as many: solved by products, not by factors."""
+    from sarlearn._engine import em, known, logistic
+
+    def apply():
+        for module in (em, known, logistic):
+            monkeypatch.setattr(module, "DENSE_COLUMNS", 3)
+
+    return apply
+
+
 needs_data = pytest.mark.skipif(
     "SARLEARN_DATA" not in os.environ,
     reason="SARLEARN_DATA is not set: the real data sets are not here",

@@ -1,80 +1,61 @@
-"""Cross-fitting: the solver with a known propensity, and scores of rows that it has not seen."""
+"""Cross-fitting: scores of rows that the fit has not seen, and what is left to tell apart."""
+
+from operator import attrgetter
 
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import approx_fprime, minimize
-from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.crossfit import held_out_logits
-from sarlearn._engine.known_fit import KnownPropensityFit
+from sarlearn._engine.crossfit import LinearScorer, fold_fits, nothing_left
+from sarlearn._engine.folds import fold_flags
+from sarlearn._engine.known import KnownPropensityFit
 
 
-def known_loss(theta, X, s, e, C):
-    f = expit(X @ theta[:-1] + theta[-1])
-    return -np.log(np.where(s, f, 1 - f * e)).sum() + theta[:-1] @ theta[:-1] / (2 * C)
+def with_folds(data, n_folds=4, make=np.asarray):
+    folds = list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(data.X, data.s))
+    rows = RowBlocks(make(data.X), block_rows=37)
+    flags = fold_flags(folds, len(data.s))
+    return folds, rows.attach(labelled=data.s, e=data.e, not_e=1 - data.e, folds=flags)
 
 
-@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
-def test_known_propensity_fit_is_the_optimum(C):
-    data = make_pu(800)
-    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
-    fit = problem.solve(C, np.zeros(7), tol=1e-12)
-    best = minimize(known_loss, np.zeros(7), (data.X, data.s, data.e, C), options={"gtol": 1e-7})
-    assert fit.converged
-    np.testing.assert_allclose(fit.theta, best.x, atol=1e-4)
-
-
-def test_known_propensity_fit_gradient():
-    data = make_pu(200)
-    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
-    theta, ridge = np.linspace(-2, 2, 7), np.append(np.full(6, 0.1), 0.0)
-    value, gradient = problem._pass(theta, ridge, False)
-    assert value == pytest.approx(known_loss(theta, data.X, data.s, data.e, 10.0))
-    slope = approx_fprime(theta, known_loss, 1e-6, data.X, data.s, data.e, 10.0)
-    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-3)
-
-
-def test_known_propensity_fit_does_not_depend_on_how_rows_are_kept(monkeypatch):
-    data = make_pu(500)
-    times = np.random.default_rng(0).integers(1, 3, 500)
-
-    def solve(X, s, e, weight=None, block_rows=None):
-        problem = KnownPropensityFit(RowBlocks(X, block_rows=block_rows), s, weight, e)
-        return problem.solve(1.0, np.zeros(7), tol=1e-13).theta
-
-    plain = solve(data.X, data.s, data.e)
-    np.testing.assert_allclose(solve(data.X, data.s, data.e, block_rows=37), plain, atol=1e-6)
-    np.testing.assert_allclose(solve(sparse.csr_array(data.X), data.s, data.e), plain, atol=1e-6)
-    repeated = solve(*(np.repeat(part, times, axis=0) for part in (data.X, data.s, data.e)))
-    weighted = solve(data.X, data.s, data.e, times.astype(float))
-    np.testing.assert_allclose(weighted, repeated, atol=1e-6)
-    monkeypatch.setattr(
-        "sarlearn._engine.known_fit.DENSE_COLUMNS", 2
-    )  # the way of very many columns
-    np.testing.assert_allclose(solve(data.X, data.s, data.e), plain, atol=1e-6)
-    weighted_wide = solve(data.X, data.s, data.e, times.astype(float))
-    np.testing.assert_allclose(weighted_wide, weighted, atol=1e-6)
-
-
-def test_known_propensity_fit_says_when_it_was_stopped():
-    data = make_pu(300)
-    problem = KnownPropensityFit(RowBlocks(data.X), data.s, None, data.e)
-    assert not problem.solve(1.0, np.zeros(7), tol=1e-12, max_iter=2).converged
-
-
-def test_held_out_scores_have_not_seen_the_row():
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_held_out_scores_have_not_seen_the_row(make):
     data = make_pu(400)
-    folds = list(StratifiedKFold(4, shuffle=True, random_state=0).split(data.X, data.s))
+    folds, rows = with_folds(data, make=make)
     Cs = [10.0, 0.5]  # in any order
-    scores = held_out_logits(data.X, data.s, None, data.e, folds, Cs, np.zeros(7))
-    for train, test in folds:
-        problem = KnownPropensityFit(RowBlocks(data.X[train]), data.s[train], None, data.e[train])
+    thetas = fold_fits(rows, len(folds), Cs, np.zeros(7))
+    scorer = LinearScorer(len(folds), Cs, lambda: None)
+    scores = scorer(rows, np.zeros(7)).gather(attrgetter("score"))
+    chosen = Cs.index(scorer.C)
+    for k, (train, test) in enumerate(folds):
+        part = RowBlocks(data.X[train]).attach(
+            labelled=data.s[train], e=data.e[train], not_e=1 - data.e[train]
+        )
         for column, C in enumerate(Cs):
-            theta = problem.solve(C, np.zeros(7), tol=1e-12).theta
-            alone = data.X[test] @ theta[:-1] + theta[-1]
+            theta = KnownPropensityFit().solve(part, C, np.zeros(7), tol=1e-12).theta
             # Fits stop within 0.01 nats of their optimum.
-            assert np.sqrt(np.mean((scores[test, column] - alone) ** 2)) < 0.15
+            apart = data.X[test] @ (thetas[k, :-1, column] - theta[:-1])
+            assert np.sqrt(np.mean(apart**2)) < 0.15
+        logits = data.X[test] @ thetas[k, :-1, chosen] + thetas[k, -1, chosen]
+        np.testing.assert_allclose(scores[test], logits, atol=1e-12)
+
+
+def test_the_penalty_is_that_of_the_best_held_out_likelihood():
+    data = make_pu(400)
+    folds, rows = with_folds(data)
+    scorer = LinearScorer(len(folds), [1e-3, 1.0, 1e6], lambda: None)
+    scorer(rows, np.zeros(7))
+    assert scorer.held_out.shape == (3,)
+    assert scorer.C == [1e-3, 1.0, 1e6][int(np.argmax(scorer.held_out))] == 1.0
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_what_is_left_besides_the_propensity_attributes(make):
+    X = np.column_stack([np.arange(50.0), np.ones(50), np.arange(50.0) % 3])
+    rows = RowBlocks(make(X), block_rows=7)
+    assert nothing_left(rows, np.array([0, 2]))
+    assert not nothing_left(rows, np.array([0]))
+    assert not nothing_left(rows, np.array([], dtype=int))

@@ -1,5 +1,7 @@
 """The EM loop against an independent one with exact M-steps, and what must hold of it."""
 
+from operator import attrgetter
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -12,7 +14,6 @@ from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn._engine import blocks as _blocks
 from sarlearn._engine import em as _em
-from sarlearn._engine import logistic as _logistic
 from sarlearn._engine import propensity as _propensity
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.fixed_point import run_to_fixed_point
@@ -179,11 +180,10 @@ def test_groups_and_columns_are_two_ways_to_one_answer(monkeypatch):
 
 
 @pytest.mark.parametrize("stop", ["slope", "fixed_point"])
-def test_wide_data_reach_the_same_point_by_conjugate_gradients(monkeypatch, stop):
+def test_wide_data_reach_the_same_point_by_conjugate_gradients(few_are_many, stop):
     data = make_pu(500, 8)
     direct = SAREMClassifier(data.columns, stop=stop).fit(data.X, data.s)
-    monkeypatch.setattr(_em, "DENSE_COLUMNS", 3)
-    monkeypatch.setattr(_logistic, "DENSE_COLUMNS", 3)
+    few_are_many()
     wide = SAREMClassifier(data.columns, stop=stop).fit(sparse.csr_array(data.X), data.s)
     atol = 1e-3 if stop == "slope" else 1e-6
     np.testing.assert_allclose(wide.predict_proba(data.X), direct.predict_proba(data.X), atol=atol)
@@ -199,31 +199,39 @@ def test_float32_stays_float32_and_agrees():
     assert model.converged_
 
 
+def grouped(X):
+    found = group_rows(RowBlocks(X), np.arange(X.shape[1]))
+    return None if found is None else (found[0], found[1].gather(attrgetter("codes")))
+
+
 def test_grouping():
     X = np.array([[0.0, 5.0], [1.0, 5.0], [0.0, 5.0], [1.0, 7.0]])
-    values, codes = group_rows(X)
+    values, codes = grouped(X)
     np.testing.assert_array_equal(values[codes], X)
     assert len(values) == 3
-    assert group_rows(np.random.default_rng(0).random((500, 1))) is None
+    assert grouped(np.random.default_rng(0).random((500, 1))) is None
     # Values that the sample did not show are still found.
     rare = np.zeros((100_000, 1))
     rare[77_777] = 3.0
-    values, codes = group_rows(rare)
+    values, codes = grouped(rare)
     np.testing.assert_array_equal(values[codes], rare)
     # Many discrete columns: more configurations than groups are worth.
     many = np.random.default_rng(0).integers(0, 60, (500, 4)).astype(float)
-    assert group_rows(many) is None
+    assert grouped(many) is None
     fourfold = np.random.default_rng(0).integers(0, 2, (500, 30)).astype(float)
-    assert group_rows(fourfold) is None
+    assert grouped(fourfold) is None
 
 
 def test_the_kind_of_propensity_is_chosen_by_the_data():
     data = make_pu(500, 5, discrete=True)
-    s = data.s
-    assert isinstance(choose_propensity(data.X, [0, 1], s, None, 1.0), GroupedPropensity)
-    assert isinstance(choose_propensity(data.X, [0, 2], s, None, 1.0), ColumnPropensity)
-    X = sparse.csr_array(data.X)
-    assert isinstance(choose_propensity(X, [0, 1], s, None, 1.0), GroupedPropensity)
+    for X in (data.X, sparse.csr_array(data.X)):
+        rows = RowBlocks(X).attach(labelled=data.s)
+        assert isinstance(choose_propensity(rows, np.array([0, 1]), 1.0)[0], GroupedPropensity)
+        assert isinstance(choose_propensity(rows, np.array([0, 2]), 1.0)[0], ColumnPropensity)
+
+
+def has_sparse_attributes(block):
+    return sparse.issparse(block.Xe)
 
 
 def test_many_sparse_propensity_columns_stay_sparse(monkeypatch):
@@ -234,8 +242,8 @@ def test_many_sparse_propensity_columns_stay_sparse(monkeypatch):
     columns = np.arange(20)
     dense = SAREMClassifier(columns, stop="fixed_point").fit(X, s)
     monkeypatch.setattr(_propensity, "DENSE_ELEMENTS", 10)
-    kind = choose_propensity(X, columns, s, None, 1.0)
-    assert sparse.issparse(kind.X)
+    _, rows = choose_propensity(RowBlocks(X).attach(labelled=s), columns, 1.0)
+    assert all(rows.each(has_sparse_attributes))
     kept = SAREMClassifier(columns, stop="fixed_point").fit(X, s)
     np.testing.assert_allclose(kept.propensity_coef_, dense.propensity_coef_, atol=1e-5)
 
@@ -257,8 +265,9 @@ def test_the_slope_rule_on_a_sample_ends_with_all_rows(monkeypatch):
 def test_passes_are_few():
     """One pass an iteration, more only where an M-step needed mending."""
     data = make_pu(3000, 6)
-    propensity = choose_propensity(data.X, data.columns, data.s, None, 1.0)
-    em = _em.LogisticEM(RowBlocks(data.X), data.s, None, propensity, decay=0.9, C=1.0)
+    rows = RowBlocks(data.X).attach(labelled=data.s)
+    propensity, rows = choose_propensity(rows, data.columns, 1.0)
+    em = _em.SAREM(rows, propensity, decay=0.9, C=1.0)
     em.start()
     result = run_to_fixed_point(em, 1e-8, 500)
     assert result.converged

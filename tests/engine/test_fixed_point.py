@@ -9,21 +9,9 @@ from scipy.special import expit
 from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn._engine import em as _em
-from sarlearn._engine import logistic as _logistic
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.em import LogisticEM, Point, em_pass
+from sarlearn._engine.em import Point, em_pass
 from sarlearn._engine.propensity import choose_propensity
-
-
-@pytest.fixture
-def few_are_many(monkeypatch):
-    """Three columns count as many."""
-
-    def apply():
-        monkeypatch.setattr(_em, "DENSE_COLUMNS", 3)
-        monkeypatch.setattr(_logistic, "DENSE_COLUMNS", 3)
-
-    return apply
 
 
 def slopes(model, X, s, columns, decay=0.9, weight=1.0):
@@ -80,19 +68,22 @@ def test_more_columns_than_the_data_can_tell_apart(few_are_many):
 @pytest.mark.parametrize("wide", [True, False])
 def test_observed_curvature_is_the_slope_of_the_gradient(wide):
     data = make_pu(300, 4)
-    propensity = choose_propensity(data.X, data.columns, data.s, None, 1.0)
-    em = LogisticEM(RowBlocks(data.X), data.s, None, propensity, decay=0.9, C=1.0)
+    rows = RowBlocks(data.X).attach(labelled=data.s)
+    propensity, rows = choose_propensity(rows, data.columns, 1.0)
     theta = 0.3 * data.rng.standard_normal(5)
 
-    def at(theta, bend=None):
+    def at(theta, curvature=None):
         here = Point(theta, propensity.at(np.array([0.4, -0.2, 0.1])), 0.9)
-        return here, em.blocks.total(em_pass, here, None, bend, wide)
+        return here, rows.total(em_pass, here, None, curvature, wide)
 
     numeric = np.column_stack(
-        [(at(theta + h)[1].fresh - at(theta - h)[1].fresh) / 2e-5 for h in 1e-5 * np.eye(5)]
+        [
+            (at(theta + h)[1].next_gradient - at(theta - h)[1].next_gradient) / 2e-5
+            for h in 1e-5 * np.eye(5)
+        ]
     )
     here, sums = at(theta, "observed")
-    (block,) = em.blocks._blocks
+    (block,) = rows._blocks
     design = np.column_stack([data.X, np.ones(300)])
     h = _em.PointCurvature(here, "observed")(block)
     assert (h < 0).any()

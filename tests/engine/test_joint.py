@@ -26,6 +26,10 @@ def model_of(X, columns=(2, 3), C=100.0, **kwargs):
     return JointLogistic(X, np.array(columns, dtype=int), C=C, propensity_C=C, **kwargs)
 
 
+def sums_at(model, point, s, weight=None):
+    return model._labelled(s, weight).total(joint_module.joint_pass, point, None)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scale", [0.3, 3.0])
 def test_derivatives_agree_with_differences(data, weighted, scale):
@@ -34,13 +38,13 @@ def test_derivatives_agree_with_differences(data, weighted, scale):
     weight = rng.uniform(0, 2, len(s)) if weighted else None
     model = model_of(X)
     point = rng.normal(0, scale, 8)
-    gradient = model._sums(point, s, weight, ()).gradient
+    gradient = sums_at(model, point, s, weight).gradient
     information = model.information(point, s, weight, penalised=False)
     for i, step in enumerate(1e-5 * np.eye(8)):
-        up, down = (model._sums(point + sign * step, s, weight, ()) for sign in (1, -1))
-        difference = (up.log_likelihood - down.log_likelihood) / 2e-5
+        up, down = (sums_at(model, point + sign * step, s, weight) for sign in (1, -1))
+        difference = (up.loss - down.loss) / 2e-5
         assert gradient[i] == pytest.approx(difference, rel=1e-5, abs=1e-4)
-        curve = (down.gradient - up.gradient) / 2e-5
+        curve = (up.gradient - down.gradient) / 2e-5
         np.testing.assert_allclose(information[i], curve, rtol=1e-4, atol=1e-3)
 
 
@@ -74,7 +78,7 @@ def test_sparse_rows_and_repeated_rows_change_nothing(data):
     rows = np.repeat(np.arange(len(s)), counts)
     weighted = model_of(X).climb(dense.parameters, s, counts.astype(float))
     repeated = model_of(X[rows]).climb(dense.parameters, s[rows])
-    # The intercept's penalty of 1e-10 a row is all that differs.
+    # The intercept's penalty of 1e-14 per row is all that differs.
     np.testing.assert_allclose(weighted.parameters, repeated.parameters, atol=1e-5)
 
 
@@ -108,15 +112,15 @@ def test_nested_climbs_leave_full_label_frequency_where_plain_ones_may_stay(
         full[-1] = 30.0
         plain = model.climb(full, s)
         assert plain.converged
-        gradient = model._sums(plain.parameters, s, None, ()).gradient
-        assert np.abs(gradient - model.ridge * plain.parameters).max() < 0.01
+        gradient = sums_at(model, plain.parameters, s).gradient
+        assert np.abs(gradient + model.ridge * plain.parameters).max() < 0.01
         assert plain.value < best.value + 1e-6
         stayed.append(plain.value < best.value - 5)
         if stayed[-1]:
             f, e = model.probabilities(plain.parameters)
             assert np.average(e, weights=f) > 0.9
         assert climb_nested(model, full, s).value == pytest.approx(best.value, abs=1e-3)
-    assert 1 <= sum(stayed) < 8
+    assert sum(stayed) >= 1
 
 
 def test_a_start_has_the_label_frequency_asked_for(data):

@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from conftest import make_pu
 from sarlearn import SAREMClassifier
-from sarlearn.classifiers import sarem as _sarem
+from sarlearn._engine import sarem as _sarem
 
 
 def joint(columns, C=10.0, **settings):

@@ -1,3 +1,5 @@
+from operator import attrgetter
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,7 +11,10 @@ import reference
 from conftest import make_pu
 from sarlearn._engine import logistic as _logistic
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.logistic import Curvature, WideCurvature, _evaluate, fit_logistic, ridge_of
+from sarlearn._engine.kernels import hessian
+from sarlearn._engine.logistic import fit_logistic, logistic_pass
+from sarlearn._engine.newton import Curvature, WideCurvature
+from sarlearn._engine.units import Units
 
 data = make_pu(400, 5)
 target = np.clip(data.f + 0.1 * data.rng.standard_normal(400), 0, 1)
@@ -19,19 +24,21 @@ weight = data.rng.random(400) * 3
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
 def test_derivatives(scale):
     theta = scale * np.random.default_rng(1).standard_normal(6)
-    blocks = RowBlocks(data.X)
+    rows = RowBlocks(data.X).attach(target=target, weight=weight)
+
+    def at(theta, curved=False):
+        return rows.total(logistic_pass, attrgetter("target"), theta, curved, False)
 
     def value(theta):
-        return _evaluate(blocks, target, weight, theta, False).value
+        return at(theta).value
 
-    sums = _evaluate(blocks, target, weight, theta, True)
+    sums = at(theta, True)
     numeric = approx_fprime(theta, value, 1e-7)
     np.testing.assert_allclose(sums.gradient, numeric, rtol=1e-4, atol=1e-4)
     for j in range(6):
         step = np.zeros(6)
         step[j] = 1e-6
-        ahead = _evaluate(blocks, target, weight, theta + step, False).gradient
-        behind = _evaluate(blocks, target, weight, theta - step, False).gradient
+        ahead, behind = at(theta + step).gradient, at(theta - step).gradient
         np.testing.assert_allclose(sums.hessian[j], (ahead - behind) / 2e-6, rtol=1e-4, atol=1e-4)
 
 
@@ -63,9 +70,10 @@ def test_wide_data_by_conjugate_gradients(monkeypatch):
 
 def test_both_curvatures_solve_the_same_system():
     h = weight * 0.2
-    ridge = ridge_of(2.0, 5, 400.0)
-    dense = Curvature(_logistic.hessian(data.X, h), ridge)
-    wide = WideCurvature(RowBlocks(data.X, block_rows=100), h, ridge, rtol=1e-12)
+    ridge = Units.plain(5).ridge(2.0, 400.0)
+    dense = Curvature(hessian(data.X, h), ridge)
+    rows = RowBlocks(data.X, block_rows=100).attach(target=h)
+    wide = WideCurvature(rows, attrgetter("target"), ridge, rtol=1e-12)
     g = np.arange(6.0)
     np.testing.assert_allclose(dense.solve(g), wide.solve(g), rtol=1e-8)
     # |L^-1 g|^2 is the squared Newton decrement g' H^-1 g.
@@ -74,7 +82,7 @@ def test_both_curvatures_solve_the_same_system():
 
 def test_a_curvature_learns_from_steps():
     """Quadratic with another Hessian: after a step per column the directions are exact there."""
-    ridge = ridge_of(1.0, 3, 1.0)
+    ridge = Units.plain(3).ridge(1.0, 1.0)
     old = Curvature(np.diag([1.0, 2.0, 3.0, 4.0]), ridge)
     true = np.diag([5.0, 1.0, 9.0, 2.0]) + 0.3
     for step in np.eye(4):
@@ -111,7 +119,7 @@ def test_targets_beyond_one():
 def test_not_converged_is_said():
     fit = fit_logistic(RowBlocks(data.X), target, None, 1.0, tol=1e-12, max_iter=1)
     assert not fit.converged
-    assert fit.n_iter == 1
+    assert fit.passes == 1
 
 
 def test_large_data_start_on_a_part_of_the_rows(monkeypatch):

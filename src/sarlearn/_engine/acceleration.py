@@ -9,22 +9,22 @@ MEMORY = 8
 
 
 class Anderson:
-    """Mixes the last few steps of ``theta -> theta + step`` so that what is felt cancels.
+    """Mixes the last few steps of ``theta -> theta + step`` so that they cancel.
 
-    Each entry has ``feel``, a version of its step in units in which sizes compare. With
-    differences D of the entries, the weights g minimise ``|feel - D_feel g|`` and the next point
-    is ``theta + step - (D_theta + D_step) g`` (Walker and Ni, 2011).
+    Each entry has its step also scaled, in units in which sizes compare. With differences D of the
+    entries, the weights g minimise ``|scaled - D_scaled g|`` and the next point is
+    ``theta + step - (D_theta + D_step) g`` (Walker and Ni, 2011).
     """
 
     def __init__(self) -> None:
         self.entries: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=MEMORY + 1)
 
     def mix(self) -> np.ndarray:
-        theta, step, feel = self.entries[-1]
+        theta, step, scaled = self.entries[-1]
         if len(self.entries) == 1:
             return theta + step
-        thetas, steps, feels = (
+        thetas, steps, all_scaled = (
             np.diff(np.array(part), axis=0).T for part in zip(*self.entries, strict=True)
         )
-        weights = linalg.lstsq(feels, feel, cond=1e-10, check_finite=False)[0]
+        weights = linalg.lstsq(all_scaled, scaled, cond=1e-10, check_finite=False)[0]
         return theta + step - (thetas + steps) @ weights

@@ -1,9 +1,6 @@
-"""A matrix as row blocks, and sums over them: the border between solvers and where rows live.
+"""Rows in memory: a matrix as row blocks, and sums over them.
 
-A solver hands over a function of one block, ``function(block, *arguments) -> Stats``, and gets the
-sum over all blocks. The function is a module's own and its arguments are small, so that it runs
-wherever the block lies. Whether the block is dense or sparse, float32 or float64, is known only
-here.
+Whether a block is dense or sparse, float32 or float64, is known only here and in the kernels.
 """
 
 import copy
@@ -18,17 +15,17 @@ from scipy import sparse
 
 from sarlearn._compat import n_threads
 from sarlearn._engine.on_demand import compiled_for
+from sarlearn._engine.rows import Rows, rows_of
+from sarlearn._engine.units import Units
 
 # Elements a dense block holds (2 MB of float64). Measured on 54 columns: blocks of 1,000 to 8,000
 # rows run equally fast, 32,000 rows a third slower (they leave the second-level cache).
 BLOCK_ELEMENTS = 2**18
-# Compiled passes see to the cache themselves; larger blocks save calls: 87 against 110 ns a row and
-# iteration at 54 columns.
+# Compiled passes see to the cache themselves; larger blocks save calls: 87 against 110 ns per row
+# and iteration at 54 columns.
 COMPILED_BLOCK_ELEMENTS = 2**20
 # Below this many elements a thread costs more than it saves.
 THREAD_ELEMENTS = 2**21
-# A part of the rows is taken in this many runs, spread evenly.
-PART_RUNS = 16
 
 
 class CSRBlock(sparse.csr_array):
@@ -52,12 +49,14 @@ class Block:
     labelled: Any = None
     weight: Any = None
     target: Any = None
-    # The propensity's own: its value and complement, or the row's group, or attributes.
+    # Of the propensity: its value and complement, or the row's group, or attributes.
     e: Any = None
     not_e: Any = None
     codes: Any = None
     Xe: Any = None
-    h: Any = None
+    # Of the cross-fit: which folds train with the row and which hold it out, and its score then.
+    folds: Any = None
+    score: Any = None
     kept: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -90,7 +89,7 @@ class Block:
         """Some of its rows, counted from its first."""
         first = self.rows.start
         columns = {
-            field.name: _rows_of(getattr(self, field.name), rows)
+            field.name: rows_of(getattr(self, field.name), rows)
             for field in dataclasses.fields(self)
             if field.name not in ("rows", "kept") and getattr(self, field.name) is not None
         }
@@ -103,22 +102,22 @@ class Block:
         vars(self).update((name, aligned(value)) for name, value in state.items())
 
 
-class RowBlocks:
+class RowBlocks(Rows):
     """Row blocks of an in-memory matrix, dense or CSR, never copied.
 
     Parameters
     ----------
     X : ndarray or CSR array/matrix of shape (n_rows, n_columns)
     block_rows : int, default=None
-        Rows a block; by default as many as fit the cache. Results do not depend on it.
+        Rows per block; by default as many as fit the cache. Results do not depend on it.
     """
 
     def __init__(self, X, *, block_rows: int | None = None):
         self.shape = X.shape
         self.is_sparse = sparse.issparse(X)
         n_rows, n_columns = X.shape
-        elements = X.nnz if self.is_sparse else X.size
-        self.threads = n_threads() if elements >= THREAD_ELEMENTS else 1
+        self.nnz, self.units = _n_stored(X), Units.plain(n_columns)
+        self.threads = n_threads() if self.nnz >= THREAD_ELEMENTS else 1
         if block_rows is None:
             if self.is_sparse:  # a sparse product gains nothing from small blocks
                 block_rows = -(-n_rows // self.threads)
@@ -127,62 +126,27 @@ class RowBlocks:
                 block_rows = min(max(512, most // max(n_columns, 1)), -(-n_rows // self.threads))
         starts = range(0, n_rows, block_rows)
         cuts = [slice(start, min(start + block_rows, n_rows)) for start in starts]
-        self._blocks = [Block(rows, _rows_of(X, rows)) for rows in cuts]
+        self._blocks = [Block(rows, rows_of(X, rows)) for rows in cuts]
 
     @classmethod
     def of(cls, blocks: list[Block], like) -> "RowBlocks":
         """Of blocks cut elsewhere; ``like`` has their columns."""
         out = cls.__new__(cls)
-        out._blocks, out.is_sparse, out.threads = blocks, like.is_sparse, 1
+        out._blocks, out.is_sparse, out.threads, out.units = blocks, like.is_sparse, 1, like.units
         out.shape = (sum(block.n_rows for block in blocks), like.shape[1])
+        out.nnz = sum(_n_stored(block.matrix) for block in blocks)
         return out
 
     @property
-    def rows(self) -> list[slice]:
+    def slices(self) -> list[slice]:
         return [block.rows for block in self._blocks]
 
-    def attach(self, **columns) -> "RowBlocks":
-        """The same rows, knowing more of each; a column that is None stays as it is."""
-        given = {name: column for name, column in columns.items() if column is not None}
-        if not given:
-            return self
+    def map(self, function: Callable, *arguments, per_block: list | None = None) -> "RowBlocks":
         out = copy.copy(self)
-        out._blocks = [
-            block.with_columns(**{k: _rows_of(column, block.rows) for k, column in given.items()})
-            for block in self._blocks
-        ]
+        out._blocks = self.each(function, *arguments, per_block=per_block)
         return out
-
-    def map(self, function: Callable, *arguments) -> "RowBlocks":
-        """The same rows with each block replaced by ``function(block, *arguments)``."""
-        out = copy.copy(self)
-        out._blocks = [function(block, *arguments) for block in self._blocks]
-        return out
-
-    def part(self, n_rows: int) -> "RowBlocks | None":
-        """About ``n_rows`` rows in runs spread evenly; None where that is most of them.
-
-        Which rows depends on their number alone, not on how they are cut.
-        """
-        if self.shape[0] // n_rows < 3:
-            return None
-        pieces = runs_of(self.rows, self.shape[0], n_rows)
-        return RowBlocks.of([cut for cuts in self.each(cut_out, own=pieces) for cut in cuts], self)
-
-    def blocks(self):
-        """Yield ``(X, rows)`` for each block, X in float64 when dense."""
-        for block in self._blocks:
-            yield block.X, block.rows
-
-    def sum(self, stats: Callable):
-        """Sum of ``stats(X, rows)`` over the blocks: for functions that stay on this machine."""
-        return self.total(_local, stats)
 
     def total(self, function: Callable, *arguments):
-        """Sum of ``function(block, *arguments)`` over the blocks, always in the same order.
-
-        The function returns an object that can be added in place (``+=``).
-        """
         if self.threads == 1 or len(self._blocks) < self.threads:
             return add_up(function(block, *arguments) for block in self._blocks)
         # Each thread sums a run of neighbouring blocks, the runs are added in order: the result
@@ -196,27 +160,13 @@ class RowBlocks:
             return add_up(list(pool.map(sum_of, runs)))
 
     def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
-        """``request, total(function, *request)`` of one after the other, as they are asked for."""
         return ((request, self.total(function, *request)) for request in requests)
 
-    def each(self, function: Callable, *arguments, own: list | None = None) -> list:
-        """``function(block, *arguments)`` of every block; with ``own`` one more argument each."""
-        if own is None:
+    def each(self, function: Callable, *arguments, per_block: list | None = None) -> list:
+        if per_block is None:
             return [function(block, *arguments) for block in self._blocks]
-        pairs = zip(self._blocks, own, strict=True)
+        pairs = zip(self._blocks, per_block, strict=True)
         return [function(block, *arguments, extra) for block, extra in pairs]
-
-    def take(self, rows: np.ndarray):
-        """Some rows, by their ascending numbers, as one matrix."""
-        cuts = np.split(rows, np.searchsorted(rows, [r.start for r in self.rows[1:]]))
-        return stack(self.each(_take, own=cuts))
-
-    def matvec(self, vector: np.ndarray) -> np.ndarray:
-        """``X @ vector`` in float64, for one vector or a matrix of columns."""
-        out = np.empty((self.shape[0], *vector.shape[1:]))
-        for X, rows in self.blocks():
-            out[rows] = X @ vector
-        return out
 
 
 def add_up(parts):
@@ -228,18 +178,8 @@ def add_up(parts):
     return total
 
 
-def runs_of(blocks: list[slice], n_total: int, n_rows: int) -> list[list[slice]]:
-    """For each block the pieces of ``n_rows`` rows of ``n_total`` that lie in it."""
-    length = max(n_rows // PART_RUNS, 1)
-    starts = [k * n_total // PART_RUNS for k in range(PART_RUNS)]
-    return [
-        [
-            slice(max(start, rows.start) - rows.start, min(start + length, rows.stop) - rows.start)
-            for start in starts
-            if start < rows.stop and start + length > rows.start
-        ]
-        for rows in blocks
-    ]
+def _n_stored(matrix) -> int:
+    return matrix.nnz if sparse.issparse(matrix) else matrix.size
 
 
 def aligned(column):
@@ -253,33 +193,3 @@ def aligned(column):
         for part in ("data", "indices", "indptr"):
             setattr(column, part, aligned(getattr(column, part)))
     return column
-
-
-def cut_out(block: Block, pieces: list[slice]) -> list[Block]:
-    return [block.cut(piece) for piece in pieces]
-
-
-def stack(parts: list):
-    return (
-        sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
-    )
-
-
-def _take(block: Block, numbers: np.ndarray):
-    return block.matrix[numbers - block.rows.start]
-
-
-def _local(block: Block, stats):
-    return stats(block.X, block.rows)
-
-
-def _rows_of(X, rows: slice):
-    """Some rows, sharing the matrix's memory (slicing a CSR matrix in SciPy copies)."""
-    if not sparse.issparse(X):
-        return X[rows]
-    first, last = X.indptr[rows.start], X.indptr[rows.stop]
-    out = CSRBlock((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
-    # Set one by one: the constructor copies an array that is a small part of another.
-    out.data, out.indices = X.data[first:last], X.indices[first:last]
-    out.indptr = X.indptr[rows.start : rows.stop + 1] - first
-    return out

@@ -22,7 +22,7 @@ from numba import types
 CHUNK = 256  # rows whose intermediate values stay in the first-level cache
 HESSIAN_ROWS = 32  # rows of X that stay in the first-level cache, at 54 columns twice
 FEW_ROWS = 512  # rows of X that stay in the second-level cache
-LIMIT = 700.0  # exp(700) is still finite
+LIMIT = 350.0  # the clip of likelihood.py
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is log(2)
 ROUNDER = 1.5 * 2.0**52  # added to a number, it leaves the nearest integer in the low bits

@@ -1,40 +1,38 @@
-"""SAR-EM with two logistic models: the pass over the data, one iteration, the start, the loops.
+"""SAR-EM with two logistic models: the pass over the data, E-step, M-step, the start, the loop.
 
 Letters are the paper's: ``f`` the classifier, ``e`` the propensity, ``d`` the decay, ``q`` the
 expected class of a row (its target in the M-step). A pass at some parameters gives everything an
-iteration needs: the E-step's new targets ("fresh"), the gradient towards them, and the gradient
-that is left towards the targets the last M-step aimed at. The latter says how well that M-step
-was solved, so that one Newton step, often with an old Hessian, can be trusted or mended.
+iteration needs: the targets of the E-step there, the gradient of the M-step towards them, and the
+gradient that is left towards the targets of the M-step under way. The latter says how well that
+M-step is solved, so that one Newton step, often with an old Hessian, can be trusted or mended.
 
-Targets stay with their rows. A request says from which parameters they come; a block that has
-them not, because it moved to another machine, computes them again, to the same bits.
+Targets stay with their rows. A request says from which parameters they come; a block that does not
+have them, because it moved to another machine, computes them again, to the same bits.
 """
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.blocks import Block
 from sarlearn._engine.kernels import em_sums, hessian, logits
-from sarlearn._engine.logistic import (
+from sarlearn._engine.logistic import RowCurvature, fit_logistic, weight_of
+from sarlearn._engine.newton import (
     DENSE_COLUMNS,
     HALVINGS,
+    REFRESH,
     Curvature,
-    RowCurvature,
     Sums,
     WideCurvature,
     curvature_at,
-    fit_logistic,
-    ridge_of,
-    weight_of,
 )
+from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import EMResult, History, ModelSlopeRule
 
 # An M-step counts as solved when its gradient has fallen to this share.
 FORCING = 0.05
-# The Hessian is renewed in the next pass when a step left more than this share of the gradient.
-REFRESH = 0.1
 # Parts of a step of the M-step, tried one after the other.
 SIZES = HALVINGS[:21]
 MAX_LABEL_FREQUENCY = 1 - 1e-6
@@ -42,17 +40,21 @@ MAX_LABEL_FREQUENCY = 1 - 1e-6
 
 @dataclass
 class EMSums(Sums):
-    """What one pass adds up. Gradients are of the M-step's objective, without the penalty."""
+    """What one pass adds up. Gradients are of M-steps' objectives, without the penalty.
+
+    Those called ``next`` are towards the targets of this pass, the others towards the targets of
+    the M-step under way.
+    """
 
     log_likelihood: float
     expected_positives: float
     positives: np.ndarray
-    fresh: np.ndarray
-    aimed: np.ndarray
-    e_fresh: np.ndarray | None = None
-    e_aimed: np.ndarray | None = None
+    next_gradient: np.ndarray
+    gradient: np.ndarray
+    next_propensity_gradient: np.ndarray | None = None
+    propensity_gradient: np.ndarray | None = None
     hessian: np.ndarray | None = None
-    e_hessian: np.ndarray | None = None
+    propensity_hessian: np.ndarray | None = None
 
 
 class Point:
@@ -61,7 +63,7 @@ class Point:
     Parameters
     ----------
     theta : ndarray of shape (n_columns + 1,)
-    propensity : the propensity at its parameters, of one of the kinds in ``_propensity``
+    propensity : the propensity at its parameters, of one of the kinds in ``propensity.py``
     decay : float
     """
 
@@ -69,143 +71,152 @@ class Point:
         self.theta, self.propensity, self.decay = theta, propensity, decay
         self.key = decay, theta.tobytes(), propensity.key
 
+    def sums_of(self, block: Block, target, new_target, h, h_e, observed: bool = False) -> tuple:
+        """The kernel's sums of a block; see :func:`sarlearn._engine.kernels.em_sums`."""
+        X, propensity = block.X_for_kernels, self.propensity.of_rows(block)
+        given = X, self.theta, propensity, block.labelled, block.weight, self.decay
+        return em_sums(*given, target, new_target, h, h_e, observed)
 
-def em_pass(block: Block, here: Point, aim: Point | None, bend: str | None, wide: bool) -> EMSums:
+
+def em_pass(
+    block: Block, here: Point, held: Point | None, curvature: str | None, wide: bool
+) -> EMSums:
     """E-step and all statistics of one block (Algorithm 1, lines 3-7).
 
     Parameters
     ----------
     here : Point
         Where the pass runs; its targets are left in the block.
-    aim : Point or None
-        Where the targets of the current M-step come from; None counts them as 0.
-    bend : {"complete", "observed"} or None
+    held : Point or None
+        Where the targets of the M-step under way come from; None counts them as 0.
+    curvature : {"complete", "observed", "signed"} or None
         Which Hessians are wanted: of the M-step, with its targets held, or of the map's fixed
-        point, where targets follow. Where ``wide``, the curvature of each row, left in the block.
+        point, where targets follow. Observed curvatures are taken by their absolute values, which
+        is safe far from the fixed point, or with their sign. Where ``wide``, the curvature of each
+        row is left in the block.
     """
-    X = block.X_for_kernels
-    aimed, fresh = _targets(block, here, aim)
-    propensity = here.propensity.of_rows(block)
-    h = None if bend is None else np.empty(block.n_rows)
-    h_e = None if h is None or propensity.X is None else np.empty(block.n_rows)
-    given = X, here.theta, propensity, block.labelled, block.weight, here.decay
-    sums = EMSums(*em_sums(*given, aimed, fresh, h, h_e, bend == "observed"))
+    target, new_target = _targets(block, here, held)
+    has_columns = here.propensity.has_columns
+    h = None if curvature is None else np.empty(block.n_rows)
+    h_e = None if h is None or not has_columns else np.empty(block.n_rows)
+    found = here.sums_of(block, target, new_target, h, h_e, curvature != "complete")
+    sums = EMSums(*found)
     if h_e is not None:
-        sums.e_hessian = hessian(propensity.X, h_e)
-    if h is not None and bend is not None:
+        sums.propensity_hessian = hessian(here.propensity.of_rows(block).X, h_e)
+    if h is not None and curvature is not None:
         if wide:
-            PointCurvature(here, bend).keep(block, h)
+            PointCurvature(here, curvature).keep(block, h)
         else:
             # Negative curvature counts as positive: a step away from it is the right one.
-            sums.hessian = hessian(X, np.abs(h) if bend == "observed" else h)
+            h = np.abs(h) if curvature == "observed" else h
+            sums.hessian = hessian(block.X_for_kernels, h)
     return sums
 
 
-def _targets(block: Block, here: Point, aim: Point | None) -> tuple[np.ndarray, np.ndarray]:
-    """Targets times weights that the M-step aims at, and room for the fresh ones."""
+def _targets(block: Block, here: Point, held: Point | None) -> tuple[np.ndarray, np.ndarray]:
+    """Targets times weights that the M-step is fitted to, and room for those of this pass."""
     pair = block.kept.get("targets") or [
         (None, np.zeros(block.n_rows)),
         (None, np.empty(block.n_rows)),
     ]
-    key = None if aim is None else aim.key
+    key = None if held is None else held.key
     if pair[1][0] == key != pair[0][0]:
         pair = pair[::-1]
-    (known, aimed), (_, fresh) = pair
+    (known, target), (_, new_target) = pair
     if known != key:
-        if aim is None:
-            aimed.fill(0.0)
+        if held is None:
+            target.fill(0.0)
         else:
-            X, propensity = block.X_for_kernels, aim.propensity.of_rows(block)
-            given = X, aim.theta, propensity, block.labelled, block.weight, aim.decay
-            em_sums(*given, np.zeros(block.n_rows), aimed, None, None)
-    block.kept["targets"] = [(key, aimed), (here.key, fresh)]
-    return aimed, fresh
+            held.sums_of(block, np.zeros(block.n_rows), target, None, None)
+    block.kept["targets"] = [(key, target), (here.key, new_target)]
+    return target, new_target
 
 
 class PointCurvature(RowCurvature):
     """The curvature of each row of a block at some point: kept by a pass there, or made again."""
 
-    def __init__(self, point: Point, bend: str):
-        self.point, self.bend, self._key = point, bend, (bend, *point.key)
+    def __init__(self, point: Point, kind: str):
+        self.point, self.kind, self._key = point, kind, (kind, *point.key)
 
     def _of(self, block: Block) -> np.ndarray:
-        propensity = self.point.propensity.of_rows(block)
-        given = self.point.theta, propensity, block.labelled, block.weight, self.point.decay
         h, zero, unused = np.zeros((3, block.n_rows))
-        em_sums(block.X_for_kernels, *given, zero, unused, h, None, self.bend == "observed")
+        self.point.sums_of(block, zero, unused, h, None, self.kind != "complete")
         return h
 
 
-class LogisticEM:
-    """The state of SAR-EM: parameters of both models, and the sums of the last pass.
+class SAREM:
+    """SAR-EM: the problem, and where it stands.
 
     Parameters
     ----------
-    blocks : RowBlocks of X
-    labelled : boolean ndarray of shape (n_rows,), or None where the blocks have it
-    weight : ndarray of shape (n_rows,) or None
-    propensity : one of the kinds in ``_propensity``
+    rows : Rows
+        With labels, weights and what the propensity needs of each row.
+    propensity : one of the kinds in ``propensity.py``
     decay, C : the paper's d, and the inverse penalty of the classifier
     """
 
-    def __init__(self, blocks: RowBlocks, labelled, weight, propensity, *, decay: float, C: float):
-        self.blocks = blocks.attach(labelled=labelled, weight=weight, **propensity.columns)
-        self.propensity, self.decay, self.C = propensity, decay, C
-        n_columns = blocks.shape[1]
-        self.total_weight = self.blocks.total(weight_of)
-        self.ridge = ridge_of(C, n_columns, self.total_weight)
-        self.wide = n_columns > DENSE_COLUMNS
-        self._aim: Point | None = None
-        self._bend: str | None = "complete"
+    def __init__(self, rows: Rows, propensity, *, decay: float, C: float):
+        self.rows, self.propensity, self.decay, self.C = rows, propensity, decay, C
+        self.total_weight = rows.total(weight_of)
+        self.ridge = rows.units.ridge(C, self.total_weight)
+        self.wide = rows.shape[1] > DENSE_COLUMNS
         self.passes = 0
+        # Where it stands: the last pass, where the targets of the M-step come from, and the
+        # curvature that steps are taken with.
         self._here: Point
+        self.sums: EMSums
+        self._held: Point | None = None
         self.curvature: Curvature | WideCurvature
-
-    # -- the pass ---------------------------------------------------------------------------
-
-    def _request(self, here: Point) -> tuple:
-        return here, self._aim, self._bend, self.wide
-
-    def _arrive(self, here: Point, sums: EMSums) -> None:
-        self.passes += 1
-        self._here, self.sums = here, sums
-        self.propensity.here = here.propensity
-        self._new_curvature = self._bend
+        self._wanted: str | None = "complete"
 
     # -- one iteration ----------------------------------------------------------------------
 
     def iterate(self) -> None:
-        """One EM iteration. Needs the pass at the current parameters, leaves the next one.
+        """One EM iteration. Needs the pass at the current parameters, leaves the next one."""
+        self.e_step()
+        self.m_step()
 
-        The M-step takes Newton steps towards the targets of the last E-step until a twentieth of
-        the gradient is left; mostly that is one step. A step that leaves more than it found is
-        halved. Measured against exact M-steps: the same iterations, give or take one.
+    def e_step(self) -> None:
+        """Hold the targets that the last pass has formed (Algorithm 1, lines 3-7)."""
+        self._held = self._here
+
+    def m_step(self) -> None:
+        """Fit both models to the targets (Algorithm 1, lines 8-16).
+
+        Newton steps until a twentieth of the gradient is left; mostly that is one step. A step
+        that leaves more than it found is halved. Each pass also forms the targets of the next
+        E-step. Not ``newton.climb``: the value of the M-step's objective would be one more sum
+        per pass, and what is left of the gradient is at hand.
         """
-        self._aim, sums = self._here, self.sums
         if not self.propensity.newton:
-            solved = self.propensity.theta + self.propensity.improve(sums)[0]
-            self.propensity.here = self.propensity.at(solved)
-        left = self._gradients(sums.fresh, sums.e_fresh)
-        before = self._norm(left)
-        goal = max(FORCING * before, 1e-11 * self.total_weight**0.5)
+            self.propensity.here = self.propensity.solve(self.sums)
+        gradients = self._gradients(self.sums.next_gradient, self.sums.next_propensity_gradient)
+        size = self._norm(gradients)
+        goal = max(FORCING * size, 1e-11 * self.total_weight**0.5)
         for _ in range(20):
-            base, found = self._newton_parameters(), left
-            steps = [-side.solve(g) for side, g in zip(self._curvatures(), left, strict=True)]
-            passes = self.blocks.totals(em_pass, self._tries(base, steps))
-            for (here, *_), passed in passes:
-                self._arrive(here, passed)
-                left = self._gradients(passed.aimed, passed.e_aimed)
-                after = self._norm(left)
-                if after < before or after <= goal:
-                    break
-            gone = [now - t for now, t in zip(self._newton_parameters(), base, strict=True)]
-            for side, step, old, new in zip(self._curvatures(), gone, found, left, strict=True):
+            before, found = self._parameters_of_steps(), gradients
+            gradients, left = self._step(before, gradients, size, goal)
+            steps = [b - a for a, b in zip(before, self._parameters_of_steps(), strict=True)]
+            for side, step, old, new in zip(
+                self._curvatures(), steps, found, gradients, strict=True
+            ):
                 side.learn(step, new - old)
             self._renew_curvature()
-            self._bend = "complete" if after > REFRESH * before else None
-            if after <= goal:
+            self._wanted = "complete" if left > REFRESH * size else None
+            if left <= goal:
+                return
+            size = self._norm(gradients)
+
+    def _step(self, base, gradients, size: float, goal: float):
+        """A Newton step, halved until it leaves less than it found; gradients and size left."""
+        steps = [-side.solve(g) for side, g in zip(self._curvatures(), gradients, strict=True)]
+        for (here, *_), sums in self.rows.totals(em_pass, self._tries(base, steps)):
+            self._arrive(here, sums)
+            gradients = self._gradients(sums.gradient, sums.propensity_gradient)
+            left = self._norm(gradients)
+            if left < size or left <= goal:
                 break
-            before = self._norm(left)
+        return gradients, left
 
     def _tries(self, base, steps):
         """Requests for passes at ever smaller parts of a step."""
@@ -214,15 +225,23 @@ class LogisticEM:
             propensity = self.propensity.at(*rest) if rest else self.propensity.here
             yield self._request(Point(theta, propensity, self.decay))
 
+    def _request(self, here: Point) -> tuple:
+        return here, self._held, self._wanted, self.wide
+
+    def _arrive(self, here: Point, sums: EMSums) -> None:
+        self.passes += 1
+        self._here, self.sums, self._made = here, sums, self._wanted
+        self.propensity.here = here.propensity
+
     def _renew_curvature(self) -> None:
         """Take over the Hessians of the last pass, if it had any."""
-        if not self._new_curvature:
+        if not self._made:
             return
-        rows = PointCurvature(self._here, self._new_curvature)
-        self.curvature = curvature_at(self.blocks, rows, self.sums.hessian, self.ridge)
+        of_rows = PointCurvature(self._here, self._made)
+        self.curvature = curvature_at(self.rows, of_rows, self.sums.hessian, self.ridge)
         if self.propensity.newton:
-            self.propensity.bend(self.sums)
-        self._new_curvature = None
+            self.propensity.renew_curvature(self.sums)
+        self._made = None
 
     def _gradients(self, raw, raw_e) -> list[np.ndarray]:
         out = [raw + self.ridge * self.theta]
@@ -237,7 +256,7 @@ class LogisticEM:
         pairs = zip(self._curvatures(), gradients, strict=True)
         return math.hypot(*[side.norm(g) for side, g in pairs])
 
-    def _newton_parameters(self):
+    def _parameters_of_steps(self):
         return [self.theta] + ([self.propensity.theta] if self.propensity.newton else [])
 
     # -- what is read off --------------------------------------------------------------------
@@ -248,7 +267,7 @@ class LogisticEM:
 
     @property
     def class_prior(self) -> float:
-        return self.sums.expected_positives / self.total_weight
+        return min(self.sums.expected_positives / self.total_weight, 1.0)
 
     @property
     def log_likelihood(self) -> float:
@@ -267,12 +286,17 @@ class LogisticEM:
     def parameters(self) -> np.ndarray:
         return np.concatenate([self.theta, self.propensity.theta])
 
-    def respond(self) -> tuple[np.ndarray, np.ndarray]:
-        """The step of the EM map from here, and how it feels: both sides, one vector each."""
-        gradient = self.sums.fresh + self.ridge * self.theta
-        step_e, feel_e = self.propensity.improve(self.sums)
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients and intercept of the classifier, in the user's units."""
+        return self.rows.units.to_user(self.theta)
+
+    def map_step(self) -> tuple[np.ndarray, np.ndarray]:
+        """The step of the EM map from here, as it is and scaled: both sides, one vector each."""
+        gradient = self.sums.next_gradient + self.ridge * self.theta
+        step_e, scaled_e = self.propensity.map_step(self.sums)
         step = np.concatenate([-self.curvature.solve(gradient), step_e])
-        return step, np.concatenate([self.curvature.whiten(gradient), feel_e])
+        return step, np.concatenate([self.curvature.scaled_step(gradient), scaled_e])
 
     # -- where it goes -----------------------------------------------------------------------
 
@@ -283,13 +307,13 @@ class LogisticEM:
         ``exp(eta - eta_max)``. Another c may be given; targets then stop at 1. Ends with a pass at
         the start.
         """
-        naive = fit_logistic(self.blocks, labels_of, None, self.C, tol=1e-4)
+        naive = fit_logistic(self.rows, labels_of, None, self.C, tol=1e-4)
         if label_frequency is None:
-            top = max(self.blocks.each(_top_logit, naive.theta))
+            top = max(self.rows.each(_top_logit, naive.theta))
         else:
             top = float(np.log(label_frequency / (1 - label_frequency)))
         fit = fit_logistic(
-            self.blocks,
+            self.rows,
             ScarTargets(naive.theta, top),
             None,
             self.C,
@@ -302,12 +326,12 @@ class LogisticEM:
             theta_e[-1] = min(top, float(np.log(MAX_LABEL_FREQUENCY / (1 - MAX_LABEL_FREQUENCY))))
         self.move(np.concatenate([fit.theta, theta_e]))
 
-    def move(self, parameters: np.ndarray, bend: str | None = "complete") -> None:
+    def move(self, parameters: np.ndarray, curvature: str | None = "complete") -> None:
         """Go to some parameters: one pass there, with new Hessians of this kind."""
-        theta, theta_e = np.split(parameters, [self.blocks.shape[1] + 1])
+        theta, theta_e = np.split(parameters, [self.rows.shape[1] + 1])
         here = Point(theta, self.propensity.at(theta_e), self.decay)
-        self._aim, self._bend = None, bend
-        self._arrive(here, self.blocks.total(em_pass, *self._request(here)))
+        self._held, self._wanted = None, curvature
+        self._arrive(here, self.rows.total(em_pass, *self._request(here)))
         self._renew_curvature()
 
 
@@ -328,22 +352,20 @@ class ScarTargets:
         self._key = top, theta.tobytes()
 
     def __call__(self, block: Block) -> np.ndarray:
-        return block.remember("scar", self._key, lambda: self._of(block))
+        return block.remember("scar", self._key, partial(self._of, block))
 
     def _of(self, block: Block) -> np.ndarray:
         chance = np.exp(np.minimum(logits(block.X, self.theta) - self.top, 0.0))
         return np.where(block.labelled, 1.0, chance)
 
 
-def run_to_slope(
-    em: LogisticEM, rule: ModelSlopeRule, max_iter: int, report=lambda: None
-) -> EMResult:
+def run_to_slope(em: SAREM, rule: ModelSlopeRule, max_iter: int, report=lambda: None) -> EMResult:
     """Plain EM from the start until the paper's slope rule is met."""
-    history, converged, n_iter = History(report), False, 0
+    history, converged = History(report), False
     rule.follow(em.watched)
-    while n_iter < max_iter and not converged:
-        em.iterate()
-        n_iter += 1
+    while len(history) < max_iter and not converged:
+        em.e_step()
+        em.m_step()
         converged = rule.follow(em.watched)
         history.add(em, rule.slope)
-    return EMResult(n_iter, converged, history.as_dict())
+    return EMResult(len(history), converged, history.as_dict())

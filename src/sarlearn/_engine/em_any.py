@@ -4,16 +4,28 @@ Hard-labelled models need the unlabelled rows twice, weighted by their expected 
 complement. A side left at its default is this package's logistic regression, which does not.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine import likelihood
+from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.columns import conditioned
+from sarlearn._engine.folds import Folds, times_held_out
+from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.logistic import fit_logistic
+from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import EMResult, History, SlopeRule
+
+# EM iterations of a classifier whose held-out predictions feed the E-step.
+HELD_OUT_ITERATIONS = 30
+# Predictions of 0 or 1 are taken for so near to it.
+LEAST_PROBABILITY = 1e-15
 
 
 def weight_parameter(estimator, what: str) -> str:
@@ -40,17 +52,19 @@ class LogisticSide:
     """The default model: logistic regression on fractional targets, warm from fit to fit."""
 
     def __init__(self, X, C: float):
-        self.X, self._C = X, C
-        self._blocks = RowBlocks(X)
-        self.theta = np.zeros(X.shape[1] + 1)
+        self._rows, self._C = conditioned(RowBlocks(X)), C
+        self._theta = np.zeros(X.shape[1] + 1)
+
+    @property
+    def theta(self) -> np.ndarray:
+        return self._rows.units.to_user(self._theta)
 
     def fit(self, target, weight) -> None:
-        self.theta = fit_logistic(
-            self._blocks, target, weight, self._C, start=self.theta, tol=1e-5
-        ).theta
+        fit = fit_logistic(self._rows, target, weight, self._C, start=self._theta, tol=1e-5)
+        self._theta = fit.theta
 
     def predict(self) -> np.ndarray:
-        return expit(self._blocks.matvec(self.theta[:-1]) + self.theta[-1])
+        return expit(self._rows.matvec(self._theta[:-1]) + self._theta[-1])
 
 
 class EstimatorSide:
@@ -101,16 +115,23 @@ class EstimatorEM:
         self.e = self.propensity if self.known else np.full(len(labels), c)
 
     def iterate(self) -> None:
-        positive = self.f * (1 - self.decay * self.e)
-        with np.errstate(invalid="ignore"):
-            q = positive / (positive + 1 - self.f)
-        # f = 1 and e = 1 on an unlabelled row contradict each other: even odds.
-        q = np.where(self.labelled, 1.0, np.where(np.isnan(q), 0.5, q))
-        self.classifier.fit(q, self.weight)
+        target = self.e_step()
+        self.m_step(target)
+
+    def e_step(self) -> np.ndarray:
+        return self._terms(self.decay).target
+
+    def m_step(self, target: np.ndarray) -> None:
+        self.classifier.fit(target, self.weight)
         self.f = self.classifier.predict()
         if not self.known:
-            self.propensity.fit(self.labelled.astype(float), self.weight * q)
+            self.propensity.fit(self.labelled.astype(float), self.weight * target)
             self.e = self.propensity.predict()
+
+    def _terms(self, decay: float) -> likelihood.Terms:
+        f = np.clip(self.f, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        e = np.clip(self.e, LEAST_PROBABILITY, 1.0)
+        return likelihood.terms(f, 1 - f, evidence_of_labels(e, 1 - e, self.labelled, decay))
 
     @property
     def watched(self) -> np.ndarray:
@@ -122,8 +143,7 @@ class EstimatorEM:
 
     @property
     def log_likelihood(self) -> float:
-        chance = np.where(self.labelled, self.f * self.e, 1 - self.f * self.e)
-        return float(self.weight @ np.log(np.maximum(chance, 1e-300)))
+        return likelihood.log_likelihood(self._terms(1.0).chance, self.weight)
 
     @property
     def penalized_log_likelihood(self) -> float:
@@ -148,3 +168,77 @@ def run_estimators(
         if met:
             return EMResult(n_iter, True, history.as_dict())
     return EMResult(max_iter, False, history.as_dict())
+
+
+class EstimatorScorer:
+    """Held-out scores for the cross-fit by any classifier; see ``crossfit.Scorer``.
+
+    The E-step too sees held-out predictions only: a flexible model that grades its own training
+    rows finds no hidden positive among them.
+    """
+
+    def __init__(self, X, classifier, folds: Folds, report: Callable[[], None]):
+        self._side, self._report = HeldOutSide(X, classifier, folds), report
+        self.C, self.held_out = np.nan, np.empty(0)
+
+    def __call__(self, rows: Rows, start: np.ndarray) -> Rows:
+        labelled, e = rows.gather(_labelled), rows.gather(_propensity)
+        em = EstimatorEM(self._side, e, labelled, rows.gather(_weight), decay=1.0)
+        em.start()
+        run_estimators(em, "slope", 5, 1e-3, HELD_OUT_ITERATIONS, self._report)
+        return rows.attach(score=logit(np.clip(em.f, 1e-9, 1 - 1e-9)))
+
+
+def final_estimator(X, classifier, found):
+    """The last step of the cross-fit for any classifier.
+
+    Its targets are those of held-out predictions; its own would mirror the labels.
+    """
+    rows, labels = found.rows, found.labels
+    f, not_f = likelihood.sigmoids(labels.slope * rows.gather(_score) + labels.intercept)
+    e = rows.gather(_propensity)
+    target = likelihood.terms(
+        f, not_f, evidence_of_labels(e, 1.0 - e, rows.gather(_labelled))
+    ).target
+    side = EstimatorSide(X, classifier, "classifier")
+    side.fit(target, rows.gather(_weight))
+    return side.fitted
+
+
+def weighted_mean(rows: Rows, values: np.ndarray) -> float:
+    return float(np.average(values, weights=rows.gather(_weight)))
+
+
+class HeldOutSide:
+    """A classifier whose predictions for a row come from a fit without the row's fold."""
+
+    def __init__(self, X, classifier, folds: Folds):
+        self._X, self._folds = X, folds
+        self._times = times_held_out(folds, X.shape[0])
+        self._sides = [EstimatorSide(X[train], classifier, "classifier") for train, _ in folds]
+
+    def fit(self, target, weight) -> None:
+        for side, (train, _) in zip(self._sides, self._folds, strict=True):
+            side.fit(target[train], weight[train])
+
+    def predict(self) -> np.ndarray:
+        out = np.zeros(self._X.shape[0])
+        for side, (_, test) in zip(self._sides, self._folds, strict=True):
+            out[test] += side.predict(self._X[test])
+        return out / self._times
+
+
+def _labelled(block: Block) -> np.ndarray:
+    return block.labelled
+
+
+def _score(block: Block) -> np.ndarray:
+    return block.score
+
+
+def _propensity(block: Block) -> np.ndarray:
+    return block.e
+
+
+def _weight(block: Block) -> np.ndarray:
+    return np.ones(block.n_rows) if block.weight is None else block.weight

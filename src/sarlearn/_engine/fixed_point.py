@@ -9,9 +9,9 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from sarlearn._engine.acceleration import Anderson
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.em import LogisticEM, Point, PointCurvature, em_pass
+from sarlearn._engine.em import SAREM, Point, PointCurvature, em_pass
 from sarlearn._engine.kernels import Propensities, logits, sigmoids
-from sarlearn._engine.logistic import WideCurvature, row_product
+from sarlearn._engine.newton import WideCurvature, row_product
 from sarlearn._engine.stopping import EMResult, History
 
 # Far from the fixed point good mixtures take larger steps for a while; with room for twice the size
@@ -23,7 +23,7 @@ FAR = 1e-2
 SHARE = 0.1
 
 
-def run_to_fixed_point(em: LogisticEM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
+def run_to_fixed_point(em: SAREM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
     """Accelerated EM until the EM map no longer moves: root mean square change of logits < tol."""
     history = History(report)
     for _ in range(min(3, max_iter)):
@@ -33,7 +33,7 @@ def run_to_fixed_point(em: LogisticEM, tol: float, max_iter: int, report=lambda:
     return EMResult(len(history), converged, history.as_dict())
 
 
-def _mix(em: LogisticEM, history: History, tol: float, max_iter: int) -> bool:
+def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
     """Anderson's mixing of the steps of both models; whether it came to rest.
 
     A mixed point is kept only if it is no worse than the last: by likelihood where EM maximises
@@ -44,8 +44,8 @@ def _mix(em: LogisticEM, history: History, tol: float, max_iter: int) -> bool:
     best_size, best_likelihood, best = np.inf, -np.inf, em.parameters
     kind = "complete"
     for tries in range(4, max_iter + 1):
-        step, feel = em.respond()
-        size = float(np.linalg.norm(feel)) / em.total_weight**0.5
+        step, scaled = em.map_step()
+        size = float(np.linalg.norm(scaled)) / em.total_weight**0.5
         likelihood = em.penalized_log_likelihood
         if em.decay == 1:
             worse = likelihood < best_likelihood - 1e-13 * abs(likelihood)
@@ -60,25 +60,27 @@ def _mix(em: LogisticEM, history: History, tol: float, max_iter: int) -> bool:
         if len(mixer.entries):
             history.add(em, np.nan)
         best, best_size, best_likelihood = em.parameters, size, likelihood
-        mixer.entries.append((best, step, feel))
+        mixer.entries.append((best, step, scaled))
         if size < tol:  # the step that is known is still taken
             em.move(mixer.mix(), None)
             return True
         # New Hessians while far off, then at tries 8, 16, ...: an old one only slows the map down.
         # Near, those in which targets follow: 40 instead of 52 passes on 53,600 x 54. They lead
         # astray far off, and where only what raises the likelihood is kept.
-        bend = kind if size > FAR or tries & (tries - 1) == 0 else None
+        curvature = kind if size > FAR or tries & (tries - 1) == 0 else None
         if size <= FAR and em.decay < 1 and kind == "complete":
-            kind = bend = "observed"
+            kind = curvature = "observed"
             best_size = np.inf  # sizes are larger in their units
             mixer.entries.clear()
-            mixer.entries.append((best, step, feel))
-        em.move(mixer.mix(), bend)
+            mixer.entries.append((best, step, scaled))
+        em.move(mixer.mix(), curvature)
     return False
 
 
 class Decayed:
     """A propensity times the decay, as something that is given."""
+
+    has_columns = False
 
     def __init__(self, propensity, decay: float):
         self.propensity, self.decay = propensity, decay
@@ -90,7 +92,7 @@ class Decayed:
         return Propensities(e, 1.0 - e, codes)
 
 
-def _solve_in_turn(em: LogisticEM, history: History, tol: float, max_iter: int) -> bool:
+def _solve_in_turn(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
     """Many columns: an iteration over the propensity, with the classifier solved for each.
 
     Given the propensity, the fixed point of EM is where ``-sum(log f) - sum(log(1 - d e f))``, over
@@ -103,13 +105,13 @@ def _solve_in_turn(em: LogisticEM, history: History, tol: float, max_iter: int) 
     size, best_size = SHARE, np.inf
     target = em.propensity.theta
     for _ in range(3, max_iter):
-        # Coarsely while the propensity is far off; finely at last, or what it feels is noise.
+        # Coarsely while the propensity is far off; finely at last, or its step is noise.
         inner = max(min(SHARE, size**0.5) * size, tol / 2)
         theta, slope = solve_classifier(em, target, inner)
         em.move(np.concatenate([theta, target]))
         history.add(em, np.nan)
-        step, feel = em.propensity.improve(em.sums)
-        moved = float(np.linalg.norm(feel)) / em.total_weight**0.5
+        step, scaled = em.propensity.map_step(em.sums)
+        moved = float(np.linalg.norm(scaled)) / em.total_weight**0.5
         size = math.hypot(slope, moved)
         if size < tol:
             return True
@@ -119,12 +121,12 @@ def _solve_in_turn(em: LogisticEM, history: History, tol: float, max_iter: int) 
             best_size = np.inf
             continue
         best_size = moved
-        mixer.entries.append((target, step, feel))
+        mixer.entries.append((target, step, scaled))
         target = mixer.mix()
     return False
 
 
-def solve_classifier(em: LogisticEM, theta_e: np.ndarray, tol: float) -> tuple[np.ndarray, float]:
+def solve_classifier(em: SAREM, theta_e: np.ndarray, tol: float) -> tuple[np.ndarray, float]:
     """Coefficients for a propensity, and what is left of their slope: RMS change of the logits."""
     propensity = Decayed(em.propensity.at(theta_e), em.decay)
     curvature = em.curvature
@@ -137,13 +139,13 @@ def solve_classifier(em: LogisticEM, theta_e: np.ndarray, tol: float) -> tuple[n
     def loss(x):
         here = point(x)
         em.passes += 1
-        sums = em.blocks.total(em_pass, here, None, "observed", True)
+        sums = em.rows.total(em_pass, here, None, "observed", True)
         value = ridge @ here.theta**2 / 2 - sums.log_likelihood
-        return value, (sums.fresh + ridge * here.theta) / root
+        return value, (sums.next_gradient + ridge * here.theta) / root
 
     def product(x, v):
         of_rows = PointCurvature(point(x), "observed")
-        return em.blocks.total(row_product, of_rows, v / root) / root + ridge * v / root**2
+        return em.rows.total(row_product, of_rows, v / root) / root + ridge * v / root**2
 
     x = em.theta * root
     value, gradient = loss(x)

@@ -11,7 +11,10 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from sarlearn._engine.joint import LEAST_CURVATURE, JointLogistic, sigmoids
+from sarlearn._engine import likelihood
+from sarlearn._engine.joint import JointLogistic
+from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
+from sarlearn._engine.newton import LEAST_CURVATURE
 
 # Elements of a temporary array, rows times sets: with these a pass stays in the cache.
 ELEMENTS = 2**13
@@ -37,7 +40,7 @@ class _Place:
 
 @dataclass
 class BatchFit:
-    """The maxima, one a set of labels, as :class:`JointFit` has one."""
+    """The maxima, one per set of labels, as :class:`JointFit` has one."""
 
     parameters: np.ndarray
     value: np.ndarray
@@ -54,9 +57,9 @@ class BatchLogistic:
     """
 
     def __init__(self, model: JointLogistic):
-        X, Xe = model.design
-        if sparse.issparse(X):
+        if sparse.issparse(model.design[0]):
             raise TypeError("Sets of labels are climbed side by side on dense rows only.")
+        X, Xe = (np.column_stack([part, np.ones(len(part))]) for part in model.design)
         self.model, self._X, self._Xe, self._ridge = model, X, Xe, model.ridge
         n_theta, n_phi = X.shape[1], Xe.shape[1]
         self._tt, self._ee = np.triu_indices(n_theta), np.triu_indices(n_phi)
@@ -79,8 +82,7 @@ class BatchLogistic:
         """
         parameters = np.array(starts, dtype=np.float64)
         n_sets = len(parameters)
-        labels = labelled.astype(np.float64)
-        place = self._evaluate(parameters, labels)
+        place = self._evaluate(parameters, labelled)
         step, promise = self._step(place)
         size = _first_size(step)
         converged = promise < tol
@@ -88,7 +90,7 @@ class BatchLogistic:
         active = np.flatnonzero(~converged)
         while len(active):
             trial = parameters[active] + size[active, None] * step[active]
-            found = self._evaluate(trial, labels[:, active])
+            found = self._evaluate(trial, labelled[:, active])
             better = found.value >= place.value[active] + 1e-4 * size[active] * promise[active]
             size[active[~better]] /= 2
             moved = active[better]
@@ -118,36 +120,16 @@ class BatchLogistic:
             X, Xe, s = self._X[rows], self._Xe[rows], labels[rows]
             f, not_f = sigmoids(X @ theta)
             e, not_e = sigmoids(Xe @ phi)
-            unlabelled = f * not_e
-            unlabelled += not_f
-            odds = f * e
-            odds /= unlabelled
-            not_s = 1.0 - s
-            # With b = odds (1 + odds) and push = -odds where unlabelled, 0 and 1 elsewhere: the
-            # first derivatives are push (1 - f) and push (1 - e), minus the second ones
-            # f push (1 - f) + b (1 - f)^2, the same for e, and b (1 - f) (1 - e).
-            push = odds * not_s
-            b = push * odds
-            b += push
-            odds *= s
-            odds += not_s
-            odds *= unlabelled
-            value += _log_sums(odds)
-            np.subtract(s, push, out=push)
-            by_f, by_e = push * not_f, push
-            by_e *= not_e
-            gradient[:n_theta] += X.T @ by_f
-            gradient[n_theta:] += Xe.T @ by_e
-            not_f_b = not_f * b
-            b *= not_e
-            f *= by_f
-            e *= by_e
-            b *= not_e
-            e += b
-            not_e *= not_f_b
-            not_f_b *= not_f
-            f += not_f_b
-            for total, pairs, h in zip(sums, self._pairs(rows), (f, not_e, e), strict=True):
+            found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, s))
+            value += _log_sums(found.chance)
+            gradient[:n_theta] -= X.T @ found.residual
+            gradient[n_theta:] -= Xe.T @ likelihood.propensity_residual(found.target, e, not_e, s)
+            curvatures = (
+                likelihood.class_curvature(f, not_f, found, observed=True),
+                likelihood.cross_curvature(found, e, not_e, s),
+                likelihood.propensity_curvature(found, e, not_e, s, observed=True),
+            )
+            for total, pairs, h in zip(sums, self._pairs(rows), curvatures, strict=True):
                 total += pairs.T @ h
         value -= self._ridge @ parameters.T**2 / 2
         return _Place(
@@ -182,7 +164,7 @@ class BatchLogistic:
         return H
 
     def _step(self, place: _Place, which=slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """Newton's steps, and what each promises; see ``JointLogistic._newton_step``."""
+        """Newton's steps, and what each promises; see ``newton.Curvature``."""
         H, gradient = place.curvature[which], place.gradient[which]
         diagonal = np.abs(np.einsum("bii->bi", H))
         scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-12))
@@ -205,11 +187,10 @@ class BatchLogistic:
 
 
 def _log_sums(values: np.ndarray) -> np.ndarray:
-    """Column sums of logarithms, with one logarithm for four of them.
-
-    Values are at least 1e-32, by the limit on logits: a product of four does not underflow.
-    """
+    """Column sums of logarithms, with one logarithm for four of them."""
     quarter = len(values) // 4
+    if not values.min(initial=1.0) > 1e-70:  # a product of four must not underflow
+        return np.log(values).sum(axis=0)
     a, b, c, d = (values[i * quarter : (i + 1) * quarter] for i in range(4))
     a *= b
     c *= d

@@ -1,12 +1,7 @@
 """The arithmetic of one pass over a block of rows: in NumPy, or compiled (``on_demand``).
 
-With ``E = exp(-eta)`` and ``f = 1 / (1 + E)``, for unlabelled rows
-
-    P(s=0|x) = f (E + 1 - e),   q = (1 - d e) / (1 - d e + E),   f - q = f d e (1 - q),
-
-for labelled ones ``P(s=1|x) = f e``, ``q = 1`` and ``f - q = -f E``. Differences are formed
-without cancellation, which counts where f and q are near 1. A parameter vector holds the
-coefficients, then the intercept.
+Products with a block, and the sums of a pass of EM, whose terms are those of ``likelihood.py``. A
+parameter vector holds the coefficients, then the intercept.
 """
 
 from typing import Any, NamedTuple
@@ -14,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from sarlearn._engine import likelihood
+from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.on_demand import compiled, compiled_for
 
 CACHED_ELEMENTS = 2**18  # of a matrix: 2 MB of float64
 COMPILED_HESSIAN_COLUMNS = 64  # with more, BLAS is faster
-MIN_LOGIT = -700.0  # exp(700) is still finite
 NOTHING = np.empty(0)
 NO_CODES = np.empty(0, dtype=np.intp)
 NO_COLUMNS = {kind: np.empty((0, 0), dtype=kind) for kind in (np.float32, np.float64)}
@@ -67,7 +63,7 @@ def gradients(X, u: np.ndarray, v: np.ndarray):
 
 
 def hessian(X, h: np.ndarray) -> np.ndarray:
-    """``[X 1]' diag(h) [X 1]``, for row curvatures ``h >= 0``."""
+    """``[X 1]' diag(h) [X 1]``, for the curvatures of rows."""
     p = X.shape[1]
     out = np.empty((p + 1, p + 1))
     fast = compiled_for(X) if sparse.issparse(X) or p <= COMPILED_HESSIAN_COLUMNS else None
@@ -96,6 +92,9 @@ def gram(X, h: np.ndarray) -> np.ndarray:
     142 against 221 ns a row at 54 columns. Dense rows go through the cache in parts: all 32,000 at
     once took a third longer.
     """
+    negative = h < 0
+    if negative.any():
+        return gram(X, np.where(negative, 0.0, h)) - gram(X, np.where(negative, -h, 0.0))
     root = np.sqrt(h)
     if sparse.issparse(X):
         data = X.data * np.repeat(root, np.diff(X.indptr))
@@ -146,10 +145,10 @@ def em_sums(
     labelled,
     weight,
     decay: float,
-    aim,
-    fresh,
-    bend,
-    e_bend,
+    target,
+    new_target,
+    curvature,
+    propensity_curvature,
     observed: bool = False,
 ) -> tuple:
     """What a pass needs of some rows, from their logits and their propensity.
@@ -161,24 +160,23 @@ def em_sums(
     propensity : Propensities
     labelled : boolean ndarray of shape (n,)
     weight : ndarray of shape (n,) or None
-    aim, fresh : ndarray of shape (n,)
+    target, new_target : ndarray of shape (n,)
         Weighted targets of the current M-step, read; those of this E-step, written.
-    bend, e_bend : ndarray of shape (n,) or None
-        Written: ``w f (1 - f)`` and ``w q e (1 - e)``, the curvatures of each row.
+    curvature, propensity_curvature : ndarray of shape (n,) or None
+        Written: complete curvatures of each row, times its weight.
     observed : bool
-        Whether ``bend`` is how ``w (f - q)`` changes with the logit instead, targets included:
-        ``w (f - q) (1 - f - q)`` of unlabelled rows, which may be negative.
+        Whether ``curvature`` is the observed one instead, which may be negative.
 
     Returns
     -------
     log_likelihood, expected_positives : float
     positives : ndarray
-        Sum of the fresh targets of each group; empty where each row has its own propensity.
-    fresh, aimed : ndarray of shape (n_columns + 1,)
-        Gradients for the residuals ``w (f - q)`` and ``w f - aim``: of the next M-step and of the
+        Sum of the new targets of each group; empty where each row has its own propensity.
+    next_gradient, gradient : ndarray of shape (n_columns + 1,)
+        For the residuals ``w (f - q)`` and ``w f - target``: of the next M-step and of the
         current one.
-    e_fresh, e_aimed : ndarray
-        Those of the propensity's model, if it has one: for ``w q (e - s)`` and ``aim (e - s)``.
+    next_propensity_gradient, propensity_gradient : ndarray
+        Those of the propensity's model, if it has one: for ``w q (e - s)`` and ``target (e - s)``.
     """
     e, not_e, codes, Xe, theta_e = propensity
     grouped = codes is not None or len(e) == 1
@@ -196,14 +194,14 @@ def em_sums(
             NOTHING if weight is None else weight,
             decay,
             observed,
-            aim,
-            fresh,
-            NOTHING if bend is None else bend,
+            target,
+            new_target,
+            NOTHING if curvature is None else curvature,
             positives,
             towards,
             NO_COLUMNS[X.dtype.type] if Xe is None else Xe,
             theta_e,
-            NOTHING if e_bend is None else e_bend,
+            NOTHING if propensity_curvature is None else propensity_curvature,
             e_towards,
         )
         sums = log_likelihood, expected, positives, *towards
@@ -212,65 +210,29 @@ def em_sums(
         e, not_e = sigmoids(logits(Xe, theta_e))
     elif codes is not None:
         e, not_e = e[codes], not_e[codes]
-    log_likelihood, expected, surplus, left = _e_step(
-        logits(X, theta), e, not_e, labelled, weight, decay, aim, fresh, bend, observed
-    )
+    f, not_f = likelihood.sigmoids(logits(X, theta))
+    found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, labelled, decay))
+    if curvature is not None:
+        curvature[:] = likelihood.class_curvature(f, not_f, found, observed=observed)
+    new_target[:] = found.target
+    residual = found.residual
+    if weight is not None:
+        for values in (f, new_target, residual):
+            values *= weight
+        if curvature is not None:
+            curvature *= weight
     if codes is not None:
-        positives += np.bincount(codes, weights=fresh, minlength=len(positives))
+        positives += np.bincount(codes, weights=new_target, minlength=len(positives))
     else:
-        positives[:] = fresh.sum()
-    sums = log_likelihood, expected, positives, *gradients(X, surplus, left)
+        positives[:] = new_target.sum()
+    value = likelihood.log_likelihood(found.chance, weight)
+    sums = value, float(f.sum()), positives, *gradients(X, residual, f - target)
     if Xe is None:
         return sums
-    surplus = np.where(labelled, -not_e, e)
-    if e_bend is not None:
-        np.multiply(fresh, e * not_e, out=e_bend)
-    return *sums, *gradients(Xe, fresh * surplus, aim * surplus)
-
-
-def _e_step(eta, e, not_e, labelled, weight, decay: float, aim, fresh, bend, observed: bool):
-    """Sums of a pass, and the residuals of each row towards the fresh and the current targets."""
-    E = np.maximum(eta, MIN_LOGIT)
-    np.negative(E, out=E)
-    np.exp(E, out=E)
-    f = E + 1.0
-    np.reciprocal(f, out=f)
-    likelihood = np.where(labelled, e, E + not_e)
-    likelihood *= f
-    not_de = not_e + (1.0 - decay) * e
-    both = not_de + E
-    q = not_de / both
-    surplus = E / both
-    surplus *= decay * e
-    if bend is not None:
-        np.multiply(f, E, out=bend)  # 1 - f
-    np.negative(E, out=E)
-    surplus = np.where(labelled, E, surplus)
-    surplus *= f
-    if bend is not None and observed:
-        np.copyto(bend, np.where(labelled, f * bend, surplus * (bend - q)))
-    elif bend is not None:
-        bend *= f
-    np.copyto(fresh, np.where(labelled, 1.0, q))
-    if weight is None:
-        return _sum_of_logs(likelihood), float(f.sum()), surplus, f - aim
-    fresh *= weight
-    surplus *= weight
-    if bend is not None:
-        bend *= weight
-    f *= weight
-    return float(weight @ np.log(likelihood)), float(f.sum()), surplus, f - aim
-
-
-def _sum_of_logs(values: np.ndarray) -> float:
-    """``sum(log(values))`` of positive values, with one logarithm for four of them."""
-    quarter = len(values) // 4
-    if quarter == 0 or not values.min() > 1e-70:  # a product of four must not underflow
-        return float(np.log(values).sum())
-    product = values[:quarter] * values[quarter : 2 * quarter]
-    product *= values[2 * quarter : 3 * quarter]
-    product *= values[3 * quarter : 4 * quarter]
-    return float(np.log(product).sum() + np.log(values[4 * quarter :]).sum())
+    if propensity_curvature is not None:
+        np.multiply(new_target, e * not_e, out=propensity_curvature)
+    of_e = [likelihood.propensity_residual(q, e, not_e, labelled) for q in (new_target, target)]
+    return *sums, *gradients(Xe, *of_e)
 
 
 # -- row by row ----------------------------------------------------------------------------------
@@ -281,24 +243,25 @@ def logistic_terms(eta, target, weight, with_curvature: bool):
 
     The loss is ``sum(w (log(1 + exp(eta)) - t eta))``; curvatures are None unless asked for.
     """
-    fast = compiled()
+    fast, curvature = compiled(), None
     if fast is not None:
-        residual, curvature = np.empty(len(eta)), np.empty(len(eta) if with_curvature else 0)
+        residual, room = np.empty(len(eta)), np.empty(len(eta) if with_curvature else 0)
         weights = NOTHING if weight is None else weight
-        value = fast.logistic_terms(eta, target, weights, residual, curvature)
-        return value, residual, curvature if with_curvature else None
-    small = np.exp(-np.abs(eta))
+        value = fast.logistic_terms(eta, target, weights, residual, room)
+        return value, residual, room if with_curvature else None
+    small = np.exp(-np.minimum(np.abs(eta), likelihood.LIMIT))
     loss = np.maximum(eta, 0.0) + np.log1p(small) - target * eta
     minor = small / (1.0 + small)  # the smaller of f and 1 - f
     # f - t without cancellation
     residual = np.where(eta >= 0, (1.0 - target) - minor, minor - target)
-    bend = minor / (1.0 + small) if with_curvature else None
+    if with_curvature:
+        curvature = minor / (1.0 + small)
     if weight is not None:
         loss *= weight
         residual *= weight
-        if bend is not None:
-            bend *= weight
-    return float(loss.sum()), residual, bend
+        if curvature is not None:
+            curvature *= weight
+    return float(loss.sum()), residual, curvature
 
 
 def sigmoids(zeta):
@@ -308,10 +271,4 @@ def sigmoids(zeta):
         e, not_e = np.empty(zeta.shape), np.empty(zeta.shape)
         fast.sigmoids(np.ravel(zeta), np.ravel(e), np.ravel(not_e))
         return e, not_e
-    odds = np.clip(zeta, MIN_LOGIT, -MIN_LOGIT)
-    np.negative(odds, out=odds)
-    np.exp(odds, out=odds)
-    e = odds + 1.0
-    np.reciprocal(e, out=e)
-    odds *= e
-    return e, odds
+    return likelihood.sigmoids(zeta)

@@ -1,20 +1,28 @@
 """The low-dimensional label model of the cross-fit: maximum likelihood, and its profile.
 
-One held-out logit ``g`` a row, and the propensity attributes ``x_e``:
+One held-out logit ``g`` per row, and the propensity attributes ``x_e``:
 
-    P(s=1|x) = sigmoid(a g + b) * sigmoid(phi . x_e + phi_0),    a >= 0.
+    P(s=1|x) = sigmoid(a g + b) * sigmoid(phi . x_e + phi_0),    a > 0.
 
-Few parameters, so nothing needs a penalty: the scale of the class probabilities is read from
+Few parameters, so little needs a penalty: the scale of the class probabilities is read from
 where ``P(s=1|x)`` saturates. Inputs are standardised inside. Parameters are kept in the order
-``a, b, phi, phi_0``.
+``log a, b, phi, phi_0``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
-from scipy.special import expit, logit
+from scipy.special import logit
+
+from sarlearn._engine import likelihood
+from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
+from sarlearn._engine.logistic import weight_of
+from sarlearn._engine.newton import Curvature, Place, Sums, climb
+from sarlearn._engine.propensity import label_share
+from sarlearn._engine.rows import Rows
 
 # On slopes of standardised inputs, and on intercepts: enough to keep the optimum finite.
 RIDGE, INTERCEPT_RIDGE = 1e-2, 1e-6
@@ -24,7 +32,10 @@ STARTS = (0.15, 0.5, 0.9)
 START_ROWS = 20_000
 # Half the 95 % quantile of chi-square with one degree of freedom: the profile's drop.
 PROFILE_DROP = 1.92
-_LIMIT = 40.0  # logits beyond it are 0 or 1 for every purpose
+# A climb ends when a step promises less than this, in nats.
+TOLERANCE = 5e-10
+# No parameter moves by more than this in a step.
+LONGEST_STEP = 8.0
 
 
 @dataclass
@@ -52,6 +63,51 @@ class Profile:
     @property
     def width(self) -> float:
         return self.high - self.low
+
+
+class PriorPull(NamedTuple):
+    """A normal pull on the class prior: its mean and its standard deviation."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass
+class LabelSums(Sums):
+    """Of a pass: the loss with its derivatives by ``a, b, phi, phi_0``, and expected positives."""
+
+    loss: float
+    gradient: np.ndarray
+    positives: float
+    positives_gradient: np.ndarray
+    information: np.ndarray | None = None
+
+
+def label_pass(block: Block, theta: np.ndarray, known: bool, curved: bool) -> LabelSums:
+    """The sums of a block whose matrix has the attributes; ``known`` propensities are its own."""
+    g, Z, weight = block.score, block.X, block.weight
+    f, not_f = sigmoids(np.exp(theta[0]) * g + theta[1])
+    e, not_e = (block.e, block.not_e) if known else sigmoids(Z @ theta[2:-1] + theta[-1])
+    found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, block.labelled))
+    by_e = likelihood.propensity_residual(found.target, e, not_e, block.labelled)
+    counted = np.ones(len(g)) if weight is None else weight
+    by_f, by_e, spread = counted * found.residual, counted * by_e, counted * f * not_f
+    gradient = np.concatenate([[by_f @ g, by_f.sum()], Z.T @ by_e, [by_e.sum()]])
+    sums = LabelSums(
+        -likelihood.log_likelihood(found.chance, weight),
+        gradient,
+        float(counted @ f),
+        np.array([spread @ g, spread.sum()]),
+    )
+    if curved:
+        # Of one row the expected information has rank one: its root times the design.
+        of_f, _, of_e = likelihood.expected_information(f, not_f, e, not_e)
+        ones = np.ones((len(g), 1))
+        design = np.hstack([g[:, None], ones, Z, ones])
+        design[:, :2] *= np.sqrt(counted * of_f)[:, None]
+        design[:, 2:] *= np.sqrt(counted * of_e)[:, None]
+        sums.information = design.T @ design
+    return sums
 
 
 class LabelModel:
@@ -86,74 +142,31 @@ class LabelModel:
         slope_pull: tuple[float, float] | None = None,
         known_propensity: np.ndarray | None = None,
     ):
-        weight = np.ones(len(scores)) if weight is None else weight
-        self._weight, self._total = weight, float(weight.sum())
-        self._labelled = labelled
-        self.label_share = float(weight[labelled].sum()) / self._total
-        self._g, self._g_center, self._g_scale = _standardised(scores, weight)
-        self._Z, self._centers, self._scales = _standardised(attributes, weight)
-        n_slopes = self._Z.shape[1]
-        ridge = np.full(n_slopes + 3, RIDGE)
-        ridge[2:-1] = propensity_ridge
-        ridge[[1, -1]] = INTERCEPT_RIDGE
-        self._ridge, self._slope_pull = ridge, slope_pull
-        self._free = np.eye(n_slopes + 3)
-        self._zeta = None
+        rows = RowBlocks(np.asarray(attributes, dtype=float)).attach(
+            score=np.asarray(scores, dtype=float), labelled=labelled, weight=weight
+        )
         if known_propensity is not None:
-            self._zeta = logit(known_propensity)
-            self._free = self._free[:, :2]
+            rows = rows.attach(e=known_propensity, not_e=1.0 - known_propensity)
+        n_attributes = rows.shape[1]
+        self._set(rows, n_attributes, propensity_ridge, slope_pull, known_propensity is not None)
 
-    # -- the likelihood ----------------------------------------------------------------------
+    @classmethod
+    def on_rows(
+        cls, rows: Rows, n_attributes: int, *, propensity_ridge: float = RIDGE, known: bool = False
+    ) -> "LabelModel":
+        """The same for rows whose matrix has the attributes, and that know their score."""
+        model = cls.__new__(cls)
+        model._set(rows, n_attributes, propensity_ridge, None, known)
+        return model
 
-    def _parts(self, theta):
-        """``f, 1-f, e, 1-e, 1-fe``, none by a difference of near equals."""
-        eta = np.clip(theta[0] * self._g + theta[1], -_LIMIT, _LIMIT)
-        zeta = self._Z @ theta[2:-1] + theta[-1] if self._zeta is None else self._zeta
-        zeta = np.clip(zeta, -_LIMIT, _LIMIT)
-        f, not_f, e, not_e = expit(eta), expit(-eta), expit(zeta), expit(-zeta)
-        return f, not_f, e, not_e, not_f + f * not_e
-
-    def log_likelihood(self, theta) -> float:
-        f, _, e, _, unlabelled = self._parts(theta)
-        return float(self._weight @ np.log(np.where(self._labelled, f * e, unlabelled)))
-
-    def _value(self, theta) -> float:
-        penalty = float(self._ridge @ theta**2) / 2
-        if self._slope_pull is not None:
-            if theta[0] <= 0:
-                return np.inf
-            penalty += self._off_the_pull(theta[0]) ** 2 / 2
-        return -self.log_likelihood(theta) + penalty
-
-    def _off_the_pull(self, slope: float) -> float:
-        """How many standard deviations the log of the slope is off where it is pulled to."""
-        assert self._slope_pull is not None
-        mean, deviation = self._slope_pull
-        return (np.log(slope / self._g_scale) - mean) / deviation
-
-    def _derivatives(self, theta):
-        """Gradient and expected information of the penalised loss; ``dP(s=1)/dlogit`` is
-        ``f e (1-f)`` and ``f e (1-e)``."""
-        f, not_f, e, not_e, unlabelled = self._parts(theta)
-        odds = f * e / unlabelled
-        surplus = self._weight * np.where(self._labelled, -1.0, odds)
-        root = np.sqrt(self._weight * odds)
-        ones = np.ones((len(f), 1))
-        design = np.hstack([self._g[:, None], ones, self._Z, ones])
-        design[:, :2] *= not_f[:, None]
-        design[:, 2:] *= not_e[:, None]
-        gradient = surplus @ design + self._ridge * theta
-        design *= root[:, None]
-        information = design.T @ design
-        information.flat[:: len(theta) + 1] += self._ridge
-        if self._slope_pull is not None:
-            by_slope = 1 / (self._slope_pull[1] * theta[0])
-            gradient[0] += self._off_the_pull(theta[0]) * by_slope
-            information[0, 0] += by_slope**2
-        return gradient, information
-
-    def class_prior(self, theta) -> float:
-        return float(self._weight @ self._parts(theta)[0]) / self._total
+    def _set(self, rows: Rows, n_attributes: int, propensity_ridge, slope_pull, known) -> None:
+        self.label_share, self._total = label_share(rows), float(rows.total(weight_of))
+        self._center, self._scale = _standards(rows)
+        self._rows = rows.map(_standardised, self._center, self._scale)
+        self._slope_pull, self._known = slope_pull, known
+        self._ridge = np.full(n_attributes + 3, RIDGE)
+        self._ridge[2:-1] = propensity_ridge
+        self._ridge[[1, -1]] = INTERCEPT_RIDGE
 
     # -- its maximum -------------------------------------------------------------------------
 
@@ -162,119 +175,72 @@ class LabelModel:
     ) -> LabelFit:
         """The best maximum from several label frequencies; the scores start with ``slope``.
 
-        From ``warm``, a fit to other scores of these rows, at most ``max_steps`` scoring steps.
+        From ``warm``, a fit to other scores of these rows, at most ``max_steps`` passes.
         """
         if warm is not None:
-            return self.described(self._climb(self._at(warm), max_steps=max_steps))
+            return self.described(self._climb(self._at(warm), max_steps=max_steps).theta)
         part = self._part()
-        if self._zeta is None:
-            starts: Sequence[float] = STARTS
-        else:
-            starts = [float(self._weight @ expit(self._zeta)) / self._total]
-        found = [part._climb(part._start(c, slope)) for c in starts]
-        theta = min(found, key=part._value)
+        starts: Sequence[float] = STARTS
+        if self._known:
+            starts = [float(part._rows.total(_weighed_propensity)) / part._total]
+        found = min((part._climb(part._start(c, slope)) for c in starts), key=lambda c: c.value)
         if part is not self:
-            theta = self._climb(theta)
-        return self.described(theta)
+            found = self._climb(found.theta)
+        return self.described(found.theta)
 
     def described(self, theta: np.ndarray) -> LabelFit:
         """What these parameters say, in the units of the data."""
-        coef = theta[2:-1] / self._scales
+        sums = self._rows.total(label_pass, theta, self._known, False)
+        slope = float(np.exp(theta[0])) / self._scale[0]
+        coef = theta[2:-1] / self._scale[1:]
         return LabelFit(
-            slope=theta[0] / self._g_scale,
-            intercept=float(theta[1] - theta[0] * self._g_center / self._g_scale),
+            slope=slope,
+            intercept=float(theta[1] - slope * self._center[0]),
             propensity_coef=coef,
-            propensity_intercept=float(theta[-1] - coef @ self._centers),
-            class_prior=self.class_prior(theta),
-            log_likelihood=self.log_likelihood(theta),
+            propensity_intercept=float(theta[-1] - coef @ self._center[1:]),
+            class_prior=min(sums.positives / self._total, 1.0),
+            log_likelihood=-sums.loss,
             theta=theta,
         )
 
     def _at(self, fit: LabelFit) -> np.ndarray:
         """The parameters here of what another fit says in the units of the data."""
-        slope, coef = fit.slope * self._g_scale, fit.propensity_coef * self._scales
-        intercept = fit.intercept + fit.slope * self._g_center
-        propensity_intercept = fit.propensity_intercept + fit.propensity_coef @ self._centers
-        return np.concatenate([[slope, intercept], coef, [propensity_intercept]])
+        slope, coef = fit.slope * self._scale[0], fit.propensity_coef * self._scale[1:]
+        intercept = fit.intercept + fit.slope * self._center[0]
+        propensity_intercept = fit.propensity_intercept + fit.propensity_coef @ self._center[1:]
+        return np.concatenate([[np.log(slope), intercept], coef, [propensity_intercept]])
 
     def _part(self) -> "LabelModel":
-        every = len(self._g) // START_ROWS
-        if every < 2:
+        rows = self._rows.part(START_ROWS)
+        if rows is None:
             return self
-        rows = slice(None, None, every)
         part = object.__new__(LabelModel)
         part.__dict__.update(self.__dict__)
-        part._g, part._Z, part._labelled = self._g[rows], self._Z[rows], self._labelled[rows]
-        part._weight = self._weight[rows]
-        part._zeta = None if self._zeta is None else self._zeta[rows]
-        part._total = float(part._weight.sum())
+        part._rows, part._total = rows, float(rows.total(weight_of))
         return part
 
     def _start(self, label_frequency: float, slope: float) -> np.ndarray:
         theta = np.zeros(len(self._ridge))
-        theta[0] = slope * self._g_scale
-        theta[-1] = logit(label_frequency) if self._zeta is None else 0.0
+        theta[0] = np.log(slope * self._scale[0])
+        theta[-1] = 0.0 if self._known else logit(label_frequency)
         prior = min(self.label_share / label_frequency, 0.95)
-        theta[1] = self._intercept_for(prior, theta[0])
+        theta[1] = self._intercept_for(prior, theta)
         return theta
 
-    def _climb(self, theta, prior: float | None = None, max_steps: int = 200) -> np.ndarray:
-        """Scoring steps with step halving; along ``class_prior = prior`` where one is given."""
-        value = self._value(theta)
-        for _ in range(max_steps):
-            gradient, information = self._derivatives(theta)
-            if prior is None:
-                free = self._free
-            else:  # the intercept follows the slope so that the prior stays
-                free = np.delete(self._free, 1, axis=1)
-                free[1, 0] = self._follow(theta)
-            if theta[0] <= 0 and (free.T @ gradient)[0] > 0:
-                free = free[:, 1:]
-            reduced = free.T @ information @ free
-            step = -free @ linalg.solve(reduced, free.T @ gradient, assume_a="pos")
-            promise = -float(gradient @ step)
-            if promise < 1e-9:
+    def _intercept_for(self, prior: float, theta: np.ndarray) -> float:
+        """About the ``b`` that gives a class prior, to start from."""
+        theta = theta.copy()
+        for _ in range(30):
+            sums = self._rows.total(label_pass, theta, self._known, False)
+            surplus = sums.positives / self._total - prior
+            steepness = max(sums.positives_gradient[1] / self._total, 1e-3)
+            theta[1] -= np.clip(surplus / steepness, -2, 2)
+            if abs(surplus) < 1e-3:
                 break
-            size = min(1.0, 8.0 / float(np.abs(step).max()))
-            while size > 1e-9:
-                trial = theta + size * step
-                trial[0] = max(trial[0], 0.0)
-                if prior is not None:
-                    trial[1] = self._intercept_for(prior, trial[0], trial[1])
-                trial_value = self._value(trial)
-                if trial_value < value:
-                    break
-                size /= 2
-            else:
-                break
-            theta, value = trial, trial_value
-        return theta
+        return float(theta[1])
 
-    def _follow(self, theta) -> float:
-        """Change of the intercept with the slope along an unchanged class prior."""
-        f, not_f, *_ = self._parts(theta)
-        h = self._weight * f * not_f
-        return -float(h @ self._g) / max(float(h.sum()), 1e-300)
-
-    def _intercept_for(self, prior: float, slope: float, guess: float | None = None) -> float:
-        """``b`` with mean ``sigmoid(slope g + b) = prior``: Newton inside a shrinking bracket."""
-        eta = slope * self._g
-        low, high = logit(prior) - float(eta.max()), logit(prior) - float(eta.min())
-        b = (low + high) / 2 if guess is None else min(max(guess, low), high)
-        for _ in range(100):
-            f = expit(eta + b)
-            surplus = float(self._weight @ f) / self._total - prior
-            if surplus > 0:
-                high = b
-            else:
-                low = b
-            steepness = float(self._weight @ (f * (1 - f))) / self._total
-            move = -surplus / steepness if steepness > 1e-12 else np.inf
-            new = b + move if low < b + move < high else (low + high) / 2
-            if abs(new - b) < 1e-10:
-                return new
-            b = new
-        return b
+    def _climb(self, theta, pull: PriorPull | None = None, max_steps: int = 200):
+        return climb(_Objective(self, pull), theta, max_iter=max_steps, longest=LONGEST_STEP)
 
     # -- its profile -------------------------------------------------------------------------
 
@@ -290,51 +256,115 @@ class LabelModel:
         values = np.array([seen[prior] for prior in priors])
         return Profile(ends[0], ends[1], priors, values)
 
-    def _spread(self, theta) -> float:
-        """Standard error of the class prior by the expected information: where to look first."""
-        f, not_f, *_ = self._parts(theta)
-        h = self._weight * f * not_f / self._total
-        slant = np.zeros(len(theta))
-        slant[:2] = float(h @ self._g), float(h.sum())
-        slant, information = self._free.T @ slant, self._derivatives(theta)[1]
-        reduced = self._free.T @ information @ self._free
-        return float(np.sqrt(slant @ linalg.solve(reduced, slant)))
-
     def _end(self, fit: LabelFit, bound: float, seen: dict[float, float]) -> float:
-        top = -self._value(fit.theta)
+        """One end of the range.
+
+        A pull towards some class prior, the goal, ends in a point of the profile: no other
+        parameters explain the labels better for the prior that it reaches.
+        """
+        (top,) = _Objective(self).passes([fit.theta], True)
+        spread = self._spread(top)
         inside, outside, theta = (fit.class_prior, 0.0), None, fit.theta
         last = bound + (fit.class_prior - bound) * 1e-3  # the bound itself has no finite logits
         room = abs(last - fit.class_prior)
-        first = min(1.96 * self._spread(fit.theta), 0.5 * room)
-        prior = fit.class_prior + float(np.copysign(first, last - fit.class_prior))
+        away = float(np.copysign(1.0, last - fit.class_prior))
+        goal = fit.class_prior + away * min(1.96 * spread, 0.5 * room)
         for _ in range(20):
-            trial = theta.copy()
-            trial[1] = self._intercept_for(prior, trial[0], trial[1])
-            trial = self._climb(trial, prior)
-            seen[prior] = self.log_likelihood(trial)
-            drop = float(np.sqrt(max(top + self._value(trial), 0.0) / PROFILE_DROP))
+            pulled = self._climb(theta, PriorPull(goal, min(max(spread / 3, 1e-5), 0.03)))
+            (place,) = _Objective(self).passes([pulled.theta], False)
+            prior = min(place.sums.positives / self._total, 1.0)
+            seen[prior] = -place.sums.loss
+            drop = float(np.sqrt(max(place.value - top.value, 0.0) / PROFILE_DROP))
             if abs(drop - 1) < 0.03:
                 return prior
             if drop < 1:
-                inside, theta = (prior, drop), trial
-                if prior == last:
+                inside, theta = (goal, drop), pulled.theta
+                if goal == last:
                     return bound
             else:
-                outside = (prior, drop)
+                outside = (goal, drop)
             if outside is None:
-                reach = 2.0 * (prior - fit.class_prior) / max(drop, 0.3)
-                prior = fit.class_prior + reach
-                if abs(reach) >= room:
-                    prior = last
+                reach = 2.0 * (goal - fit.class_prior) / max(drop, 0.3)
+                goal = last if abs(reach) >= room else fit.class_prior + reach
             else:
                 share = (1 - inside[1]) / (outside[1] - inside[1])
-                prior = inside[0] + min(max(share, 0.1), 0.9) * (outside[0] - inside[0])
+                goal = inside[0] + min(max(share, 0.1), 0.9) * (outside[0] - inside[0])
         return prior
 
+    def _spread(self, place: Place) -> float:
+        """Standard error of the class prior by the expected information: where to look first."""
+        slant = np.zeros(len(self._ridge))
+        slant[:2] = place.sums.positives_gradient / self._total
+        slant[0] *= np.exp(place.theta[0])
+        return float(np.linalg.norm(_Objective(self).curvature(place).scaled_step(slant)))
 
-def _standardised(values, weight):
-    center = np.average(values, axis=0, weights=weight)
-    centered = values - center
-    scale = np.sqrt(np.average(centered**2, axis=0, weights=weight))
-    scale = np.where(scale > 1e-12, scale, 1.0)
-    return centered / scale, center, scale
+
+class _Objective:
+    """The penalised loss of a label model, to climb; there may be a pull on the prior."""
+
+    tol = TOLERANCE
+
+    def __init__(self, model: LabelModel, pull: PriorPull | None = None):
+        self._model, self._pull = model, pull
+
+    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
+        model = self._model
+        requests = ((theta, model._known, curved) for theta in points)
+        for (theta, *_), sums in model._rows.totals(label_pass, requests):
+            slope = np.exp(theta[0])
+            natural = np.concatenate([[slope], theta[1:]])
+            value = sums.loss + float(model._ridge @ natural**2) / 2
+            gradient = sums.gradient + model._ridge * natural
+            if self._pull is not None:
+                mean, deviation = self._pull
+                off = (sums.positives / model._total - mean) / deviation
+                value += off**2 / 2
+                gradient[:2] += off / deviation * sums.positives_gradient / model._total
+            gradient[0] *= slope
+            if model._slope_pull is not None:
+                mean, deviation = model._slope_pull
+                off = (theta[0] - np.log(model._scale[0]) - mean) / deviation
+                value += off**2 / 2
+                gradient[0] += off / deviation
+            if model._known:
+                gradient[2:] = 0.0
+            yield Place(theta, value, gradient, sums, curved)
+
+    def curvature(self, place: Place) -> Curvature:
+        model, slope = self._model, np.exp(place.theta[0])
+        H = place.sums.information + np.diag(model._ridge)
+        if self._pull is not None:
+            slant = place.sums.positives_gradient / model._total / self._pull.deviation
+            H[:2, :2] += np.outer(slant, slant)
+        H[0] *= slope
+        H[:, 0] *= slope
+        if model._slope_pull is not None:
+            H[0, 0] += 1 / model._slope_pull[1] ** 2
+        return Curvature(H, np.full(len(H), 1e-12))
+
+
+def _weighed_propensity(block: Block) -> float:
+    return float(block.e.sum() if block.weight is None else block.weight @ block.e)
+
+
+def _standards(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Center and scale of the score and of the attributes."""
+    total, sums = rows.total(_moments, None)
+    center = sums / total[0]
+    _, squares = rows.total(_moments, center)
+    scale = np.sqrt(squares / total[0])
+    return center, np.where(scale > 1e-12, scale, 1.0)
+
+
+def _moments(block: Block, center: np.ndarray | None) -> np.ndarray:
+    """Weight, and sums of the inputs or of their squared distances from a center."""
+    inputs = np.column_stack([block.score, block.X])
+    values = inputs if center is None else (inputs - center) ** 2
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight
+    return np.array([np.full(inputs.shape[1], weight.sum()), weight @ values])
+
+
+def _standardised(block: Block, center: np.ndarray, scale: np.ndarray) -> Block:
+    return block.with_columns(
+        score=(block.score - center[0]) / scale[0], matrix=(block.X - center[1:]) / scale[1:]
+    )

@@ -1,9 +1,9 @@
-"""The propensity side of SAR-EM: known, one value a group of equal rows, or one a row.
+"""The propensity side of SAR-EM: known, one value per group of equal rows, or one per row.
 
-A pass asks each kind, at its parameters, for the propensity of a block's rows (``of_rows``). The
-EM loop asks for the M-step (``improve``, with ``feel``, the size of that step in units in which 1
-is a change of a logit by 1 on one row of full curvature). ``here`` is the kind at its current
-parameters, ``columns`` what blocks must know of each row.
+A pass asks each kind, at its parameters, for the propensity of a block's rows (``of_rows``). EM
+asks for the M-step (``solve`` where that is exact, else Newton steps with ``gradient`` and
+``curvature``) and for the step of the map, also scaled: in units in which 1 is a change of a logit
+by 1 on one row of full curvature. ``here`` is the kind at its current parameters.
 """
 
 import numpy as np
@@ -13,7 +13,10 @@ from scipy.special import expit, logit
 
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.kernels import Propensities
-from sarlearn._engine.logistic import Curvature, cholesky, ridge_of, weight_of
+from sarlearn._engine.logistic import weight_of
+from sarlearn._engine.newton import Curvature, cholesky
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.units import Units
 
 # More distinct rows than this, and grouping saves nothing.
 MAX_GROUPS = 4096
@@ -28,7 +31,7 @@ MIN_PROBABILITY = 1e-12
 class KnownAt:
     """A propensity that the rows have."""
 
-    theta, key = np.empty(0), b""
+    theta, key, has_columns = np.empty(0), b"", False
 
     def of_rows(self, block: Block) -> Propensities:
         return Propensities(block.e, block.not_e)
@@ -36,6 +39,8 @@ class KnownAt:
 
 class GroupsAt:
     """The propensity of each group, and its complement."""
+
+    has_columns = False
 
     def __init__(self, values: np.ndarray, theta: np.ndarray):
         self.theta, self.key = theta, theta.tobytes()
@@ -49,6 +54,8 @@ class GroupsAt:
 class ColumnsAt:
     """The propensity of each row from its attributes."""
 
+    has_columns = True
+
     def __init__(self, theta: np.ndarray):
         self.theta, self.key = theta, theta.tobytes()
 
@@ -57,19 +64,19 @@ class ColumnsAt:
 
 
 class KnownPropensity:
-    """A propensity that is given: nothing to learn."""
+    """A propensity that the rows have: nothing to learn."""
 
     newton = False
     here = KnownAt()
     theta = here.theta
 
-    def __init__(self, propensity: np.ndarray | None):
-        self.columns = {} if propensity is None else {"e": propensity, "not_e": 1.0 - propensity}
-
     def at(self, theta: np.ndarray) -> KnownAt:
         return self.here
 
-    def improve(self, sums):
+    def solve(self, sums) -> KnownAt:
+        return self.here
+
+    def map_step(self, sums):
         return self.theta, self.theta
 
     def penalty(self) -> float:
@@ -79,22 +86,22 @@ class KnownPropensity:
 class GroupedPropensity:
     """Rows that agree in every propensity attribute share one propensity.
 
-    The M-step sees one row a group and is solved exactly, at no cost beside a pass over the data.
+    The M-step sees one row per group and is solved exactly, at no cost beside a pass over the data.
+    Rows know their group by ``codes``; with one group (SCAR) they need not.
 
     Parameters
     ----------
     values : ndarray of shape (n_groups, n_attributes)
-    codes : ndarray of shape (n_rows,) or None
-        The group of each row; None where there is one group (SCAR), or where blocks have them.
     labelled_weight, unlabelled_weight : ndarray of shape (n_groups,)
+    units : Units of the attributes
     """
 
     newton = False
 
-    def __init__(self, values, codes, labelled_weight, unlabelled_weight, C: float):
-        self.values, self.columns = values, {"codes": codes}
+    def __init__(self, values, labelled_weight, unlabelled_weight, units: Units, C: float):
+        self.values, self.units = values, units
         self._design = np.column_stack([values, np.ones(len(values))])
-        self._ridge = ridge_of(C, values.shape[1], float(labelled_weight.sum()))
+        self._ridge = units.ridge(C, float(labelled_weight.sum()))
         self.labelled_weight, self.unlabelled_weight = labelled_weight, unlabelled_weight
         self.here = self.at(np.zeros(values.shape[1] + 1))
 
@@ -105,20 +112,27 @@ class GroupedPropensity:
     def at(self, theta: np.ndarray) -> GroupsAt:
         return GroupsAt(self.values, theta)
 
-    def improve(self, sums):
-        """The change of parameters that solves the M-step (Algorithm 1, lines 13-16)."""
-        positives = np.maximum(sums.positives, self.labelled_weight)
+    def solve(self, sums) -> GroupsAt:
+        """The propensity that solves the M-step (Algorithm 1, lines 13-16)."""
+        positives = self._positives(sums)
         if self.values.shape[1] == 0:
             share = self.labelled_weight.sum() / positives.sum()
             theta = np.array([logit(np.clip(share, MIN_PROBABILITY, 1 - MIN_PROBABILITY))])
         else:
             theta = self._solve(positives)
-        change = theta - self.theta
-        felt = np.sqrt(positives * self.here.e * self.here.not_e)
-        return change, felt * (self._design @ change)
+        return self.at(theta)
+
+    def _positives(self, sums) -> np.ndarray:
+        """Expected positives of each group, by weight: at least those that are labelled."""
+        return np.maximum(sums.positives, self.labelled_weight)
+
+    def map_step(self, sums):
+        change = self.solve(sums).theta - self.theta
+        size = np.sqrt(self._positives(sums) * self.here.e * self.here.not_e)
+        return change, size * (self._design @ change)
 
     def _solve(self, positives):
-        """Newton's method on one row a group; near the solution one step does."""
+        """Newton's method on one row per group; near the solution one step does."""
         theta = self.theta
         for _ in range(50):
             gradient, H = self._local(theta, positives)
@@ -134,7 +148,7 @@ class GroupedPropensity:
         return theta
 
     def _local(self, theta, positives):
-        """Gradient and Hessian, without the penalty, of the M-step's objective: one row a group."""
+        """Gradient and Hessian, without the penalty, of the M-step: one row per group."""
         e = expit(self._design @ theta)
         expected = positives * e
         gradient = (expected - self.labelled_weight) @ self._design + self._ridge * theta
@@ -159,18 +173,18 @@ class GroupedPropensity:
 
 
 class ColumnPropensity:
-    """One propensity a row, for attributes that take too many values to group.
+    """One propensity per row, for attributes that take too many values to group.
 
-    Its M-step is one Newton step, taken and checked together with the classifier's. ``X`` has the
-    attributes of every row, or is None where the blocks have them.
+    Its M-step is one Newton step, taken and checked together with the classifier's. Rows have the
+    attributes as ``Xe``.
     """
 
     newton = True
 
-    def __init__(self, X, n_columns: int, labelled_weight: float, C: float):
-        self.X, self.columns = X, {"Xe": X}
-        self._ridge = ridge_of(C, n_columns, labelled_weight)
-        self.here = ColumnsAt(np.zeros(n_columns + 1))
+    def __init__(self, labelled_weight: float, units: Units, C: float):
+        self.units = units
+        self._ridge = units.ridge(C, labelled_weight)
+        self.here = ColumnsAt(np.zeros(len(self._ridge)))
         self.curvature: Curvature
 
     @property
@@ -183,78 +197,73 @@ class ColumnPropensity:
     def gradient(self, raw: np.ndarray) -> np.ndarray:
         return raw + self._ridge * self.theta
 
-    def bend(self, sums) -> None:
+    def renew_curvature(self, sums) -> None:
         """Take over the curvature of this pass."""
-        self.curvature = Curvature(sums.e_hessian, self._ridge)
+        self.curvature = Curvature(sums.propensity_hessian, self._ridge)
 
-    def improve(self, sums):
-        gradient = self.gradient(sums.e_fresh)
-        return -self.curvature.solve(gradient), self.curvature.whiten(gradient)
+    def map_step(self, sums):
+        gradient = self.gradient(sums.next_propensity_gradient)
+        return -self.curvature.solve(gradient), self.curvature.scaled_step(gradient)
 
     def penalty(self) -> float:
         return float(self._ridge @ self.theta**2) / 2
 
 
-def choose_propensity(X, columns: np.ndarray, labelled, weight, C: float):
-    """The cheapest kind that serves: groups where the attributes are discrete, else columns."""
-    n_rows = X.shape[0]
-    Xe = X[:, columns]
-    if sparse.issparse(Xe) and n_rows * len(columns) <= max(DENSE_ELEMENTS, X.nnz):
-        Xe = Xe.toarray()
-    if not sparse.issparse(Xe):
-        Xe = np.ascontiguousarray(Xe)
-    grouped = None if sparse.issparse(Xe) else group_rows(Xe)
-    counted = _counted(labelled, weight)
-    if grouped is None:
-        return ColumnPropensity(Xe, len(columns), float(counted.sum()), C)
-    values, codes = grouped
-    groups = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
-    total = np.bincount(groups, weights=weight, minlength=len(values)).astype(float)
-    known = np.bincount(groups, weights=counted, minlength=len(values))
-    return GroupedPropensity(values, codes, known, total - known, C)
+def choose_propensity(rows: Rows, columns: np.ndarray, C: float):
+    """The cheapest kind that serves, and rows that serve it.
+
+    Groups where the attributes are discrete, else columns; ``rows`` know their labels and weights.
+    """
+    units = rows.units.of(columns)
+    as_sparse = rows.is_sparse and rows.shape[0] * len(columns) > max(DENSE_ELEMENTS, rows.nnz)
+    grouped = None if as_sparse else group_rows(rows, columns)
+    if grouped is not None:
+        values, rows = grouped
+        known, total = rows.total(_group_weights, len(values))
+        return GroupedPropensity(values, known, total - known, units, C), rows
+    rows = rows.map(_with_attributes, columns, as_sparse)
+    known, _ = rows.total(_group_weights, 1)
+    return ColumnPropensity(float(known[0]), units, C), rows
 
 
-def choose_on_blocks(blocks, columns: np.ndarray, C: float):
-    """The same choice for rows that lie elsewhere; gives the kind, and blocks that serve it."""
-    n_rows, as_sparse = blocks.shape[0], False
-    levels: list[np.ndarray] | None = None
-    if blocks.is_sparse:
-        as_sparse = n_rows * len(columns) > max(DENSE_ELEMENTS, blocks.nnz)
-    if not as_sparse:
-        levels = _merged(blocks.each(_levels, columns), len(columns))
-    if levels is not None:
-        present = np.unique(np.concatenate(blocks.each(_present, columns, levels)))
-        if len(present) <= _max_groups(n_rows):
-            values = _values(levels, present)
-            if len(columns):
-                blocks = blocks.map(_with_codes, columns, levels, present)
-            known, total = blocks.total(group_weights, len(values))
-            return GroupedPropensity(values, None, known, total - known, C), blocks
-    blocks = blocks.map(_with_attributes, columns, as_sparse)
-    known, _ = blocks.total(group_weights, 1)
-    return ColumnPropensity(None, len(columns), float(known[0]), C), blocks
+def group_rows(rows: Rows, columns: np.ndarray) -> tuple[np.ndarray, Rows] | None:
+    """Distinct rows of some columns, and rows that know theirs by ``codes``; None where too many.
+
+    Columns are coded one by one from the few values they have, which is linear in the rows;
+    sorting whole rows took longer than the fit.
+    """
+    if not len(columns):
+        return np.empty((1, 0)), rows
+    levels = _merged(rows.each(_levels, columns), len(columns))
+    if levels is None:
+        return None
+    coded = rows.map(_with_codes, columns, levels)
+    present = np.flatnonzero(coded.total(_occurs, int(np.prod([len(v) for v in levels]))))
+    if len(present) > min(MAX_GROUPS, max(rows.shape[0] // 4, 16)):
+        return None
+    return _values(levels, present), coded.map(_with_ranks, present)
 
 
-def label_share(blocks) -> float:
+def label_share(rows: Rows) -> float:
     """Labelled share of the rows, by weight."""
-    known, total = blocks.total(_label_weights)
-    return float(known / total)
+    known, total = rows.total(_group_weights, 1, False)
+    return float(known[0] / total[0])
 
 
-def _label_weights(block: Block) -> np.ndarray:
-    return np.array([_counted(block.labelled, block.weight).sum(), weight_of(block)])
-
-
-def group_weights(block: Block, n_groups: int) -> np.ndarray:
+def _group_weights(block: Block, n_groups: int, by_code: bool = True) -> np.ndarray:
     """Weight of the labelled rows and of all rows in each group."""
-    codes = np.zeros(block.n_rows, dtype=np.intp) if block.codes is None else block.codes
-    counted = _counted(block.labelled, block.weight)
-    known = np.bincount(codes, weights=counted, minlength=n_groups)
-    total = np.bincount(codes, weights=block.weight, minlength=n_groups)
+    counted = block.labelled.astype(float)
+    if block.weight is not None:
+        counted *= block.weight
+    if block.codes is None or not by_code or n_groups == 1:
+        return np.array([[counted.sum()], [weight_of(block)]])
+    known = np.bincount(block.codes, weights=counted, minlength=n_groups)
+    total = np.bincount(block.codes, weights=block.weight, minlength=n_groups)
     return np.array([known, total], dtype=float)
 
 
-def _attributes(block: Block, columns: np.ndarray):
+def attributes(block: Block, columns: np.ndarray):
+    """Some columns of a block, dense."""
     Xe = block.matrix[:, columns]
     return np.ascontiguousarray(Xe.toarray() if sparse.issparse(Xe) else Xe)
 
@@ -262,13 +271,16 @@ def _attributes(block: Block, columns: np.ndarray):
 def _levels(block: Block, columns: np.ndarray) -> list[np.ndarray] | None:
     """The values of each column; None where one has too many."""
     found = []
-    for column in _attributes(block, columns).T:
-        sample = column[:: max(1, len(column) // 1000)]
-        if len(np.unique(sample)) > MAX_VALUES:  # known without sorting them all
+    for column in attributes(block, columns).T:
+        values = np.unique(column[:: max(1, len(column) // 1000)])
+        if len(values) <= MAX_VALUES:  # rows that the sample does not show are still found
+            place = np.minimum(np.searchsorted(values, column), len(values) - 1)
+            missed = values[place] != column
+            if missed.any():
+                values = np.union1d(values, column[missed])
+        if len(values) > MAX_VALUES:
             return None
-        found.append(np.unique(column))
-        if len(found[-1]) > MAX_VALUES:
-            return None
+        found.append(values)
     return found
 
 
@@ -278,88 +290,41 @@ def _merged(found: list[list[np.ndarray] | None], n_columns: int) -> list[np.nda
         if block is None:
             return None
         levels = [np.union1d(a, b) for a, b in zip(levels, block, strict=True)]
-        if _too_many(levels):
+        sizes = [len(values) for values in levels]
+        if max(sizes) > MAX_VALUES or np.prod(sizes, dtype=float) > MAX_COMBINATIONS:
             return None
     return levels
 
 
-def _too_many(levels: list[np.ndarray]) -> bool:
-    sizes = [len(values) for values in levels]
-    return max(sizes, default=0) > MAX_VALUES or np.prod(sizes, dtype=float) > MAX_COMBINATIONS
-
-
-def _codes(block: Block, columns, levels) -> np.ndarray:
+def _with_codes(block: Block, columns, levels) -> Block:
     codes = np.zeros(block.n_rows, dtype=np.intp)
-    for column, values in zip(_attributes(block, columns).T, levels, strict=True):
+    for column, values in zip(attributes(block, columns).T, levels, strict=True):
         codes *= len(values)
         codes += np.searchsorted(values, column)
-    return codes
+    return block.with_columns(codes=codes)
 
 
-def _present(block: Block, columns, levels) -> np.ndarray:
-    return np.unique(_codes(block, columns, levels))
+def _occurs(block: Block, n_codes: int) -> np.ndarray:
+    return np.bincount(block.codes, minlength=n_codes)
 
 
-def _with_codes(block: Block, columns, levels, present) -> Block:
-    return block.with_columns(codes=np.searchsorted(present, _codes(block, columns, levels)))
+def _with_ranks(block: Block, present: np.ndarray) -> Block:
+    return block.with_columns(codes=np.searchsorted(present, block.codes))
 
 
 def _with_attributes(block: Block, columns, as_sparse: bool) -> Block:
-    Xe = block.matrix[:, columns] if as_sparse else _attributes(block, columns)
+    Xe = block.matrix[:, columns] if as_sparse else attributes(block, columns)
     return block.with_columns(Xe=Xe)
-
-
-def _max_groups(n_rows: int) -> int:
-    return min(MAX_GROUPS, max(n_rows // 4, 16))
 
 
 def _values(levels: list[np.ndarray], present: np.ndarray) -> np.ndarray:
     """The distinct rows that codes stand for."""
-    if not levels:
-        return np.empty((1, 0))
     places = np.unravel_index(present, [len(level) for level in levels])
     columns = [level[place] for level, place in zip(levels, places, strict=True)]
     return np.column_stack(columns).astype(float)
 
 
-def group_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
-    """Distinct rows, and for each row which it is; None where there are too many to gain.
-
-    Columns are coded one by one from the few values a sample of them shows, which is linear in
-    the rows; sorting whole rows took longer than the fit.
-    """
-    n_rows, n_columns = X.shape
-    if n_columns == 0:
-        return np.empty((1, 0)), None
-    levels, codes = [], np.zeros(n_rows, dtype=np.intp)
-    for column in X.T:
-        values = np.unique(column[:: max(1, n_rows // 1000)])
-        if len(values) <= MAX_VALUES:
-            place = np.searchsorted(values, column)
-            missed = values[np.minimum(place, len(values) - 1)] != column
-            if missed.any():
-                values = np.union1d(values, column[missed])
-                place = np.searchsorted(values, column)
-        if len(values) > MAX_VALUES:
-            return None
-        codes *= len(values)
-        codes += place
-        levels.append(values)
-        if np.prod([len(level) for level in levels], dtype=float) > MAX_COMBINATIONS:
-            return None
-    present, codes = _compress(codes, [len(level) for level in levels])
-    if len(present) > _max_groups(n_rows):
-        return None
-    return _values(levels, present), codes
-
-
-def _compress(codes, sizes):
-    """Codes that occur, and each row's rank among them."""
-    occurs = np.bincount(codes, minlength=int(np.prod(sizes))) > 0
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[codes]
-
-
-def watch(blocks: RowBlocks, propensity) -> tuple[RowBlocks, str]:
+def watch(rows: Rows, propensity) -> tuple[Rows, str]:
     """What the slope rule looks at: rows, and where in a block the watched model's attributes are.
 
     That model is the propensity, or the classifier where the propensity is known. Equal rows are
@@ -369,8 +334,4 @@ def watch(blocks: RowBlocks, propensity) -> tuple[RowBlocks, str]:
         bare = np.zeros(len(propensity.values), dtype=bool)
         groups = RowBlocks(propensity.values)
         return groups.attach(labelled=bare, weight=propensity.unlabelled_weight), "X"
-    return blocks, "Xe" if isinstance(propensity, ColumnPropensity) else "X"
-
-
-def _counted(rows, weight) -> np.ndarray:
-    return rows.astype(float) if weight is None else rows * weight
+    return rows, "Xe" if isinstance(propensity, ColumnPropensity) else "X"

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from sarlearn._engine.blocks import Block, RowBlocks, stack
+from sarlearn._engine.blocks import Block
 from sarlearn._engine.kernels import logits, sigmoids
+from sarlearn._engine.rows import Rows, stack
 
+#: The stop rules by name, and where each ends by default.
+TOLERANCE = {"slope": 1e-4, "fixed_point": 1e-8}
 # The slope is followed on this many rows; the verdict uses all of them.
 SAMPLE_ROWS = 2048
 
@@ -49,23 +52,23 @@ class ModelSlopeRule(SlopeRule):
 
     Parameters
     ----------
-    blocks : RowBlocks
-        Rows with their labels and weights; unlabelled ones count.
+    rows : Rows
+        With their labels and weights; unlabelled ones count.
     watched : {"X", "Xe"}
         Where a block has the attributes of the watched model.
     """
 
-    def __init__(self, blocks: RowBlocks, watched: str, window: int, tol: float):
-        self._blocks, self._watched = blocks, watched
-        extents = blocks.each(_extent)
+    def __init__(self, rows: Rows, watched: str, window: int, tol: float):
+        self._rows, self._watched = rows, watched
+        extents = rows.each(_extent)
         ends = np.cumsum([number for number, _ in extents])
         n_counted, self._total = int(ends[-1]), sum(weight for _, weight in extents)
         self._sampled = n_counted > SAMPLE_ROWS
         ranks = np.arange(0, n_counted, -(-n_counted // SAMPLE_ROWS))
         starts = ends - [number for number, _ in extents]
         chosen = np.split(ranks, np.searchsorted(ranks, starts[1:]))
-        own = [ranks - start for ranks, start in zip(chosen, starts, strict=True)]
-        sample = blocks.each(_sample, watched, own=own)
+        within = [ranks - start for ranks, start in zip(chosen, starts, strict=True)]
+        sample = rows.each(_sample, watched, per_block=within)
         super().__init__(np.concatenate([weight for _, weight in sample]), window, tol)
         self._sample = stack([X for X, _ in sample])
         self._thetas: deque[np.ndarray] = deque(maxlen=window)
@@ -81,7 +84,7 @@ class ModelSlopeRule(SlopeRule):
 
     def _slope_of_all_rows(self) -> float:
         thetas = np.array(self._thetas).T
-        return self._blocks.total(_slope, self._watched, thetas, self._line) / self._total
+        return self._rows.total(_slope, self._watched, thetas, self._line) / self._total
 
 
 def _counts(block: Block) -> np.ndarray:
@@ -109,7 +112,7 @@ def _slope(block: Block, watched: str, thetas: np.ndarray, line: np.ndarray) -> 
 
 
 class History:
-    """One record an iteration; as arrays under their names in the end."""
+    """One record per iteration; as arrays under their names in the end."""
 
     NAMES = ("log_likelihood", "penalized_log_likelihood", "slope", "class_prior")
 
@@ -119,8 +122,11 @@ class History:
         self._report = report
 
     def add(self, em, slope: float) -> None:
-        record = (em.log_likelihood, em.penalized_log_likelihood, slope, em.class_prior)
-        self._records.append(record)
+        self.record(em.log_likelihood, em.penalized_log_likelihood, slope, em.class_prior)
+
+    def record(self, *values: float) -> None:
+        """One value for each of the names."""
+        self._records.append(values)
         self._report()
 
     def __len__(self) -> int:

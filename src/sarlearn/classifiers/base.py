@@ -1,6 +1,8 @@
 """What the learners share: input checks, predictions, fitted attributes, warnings."""
 
+from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -9,8 +11,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions, get_feature_names
+from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.on_demand import expect_fit
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.stopping import TOLERANCE, EMResult
 from sarlearn._validation import (
     check_weights,
     encode_labels,
@@ -21,17 +27,28 @@ from sarlearn._validation import (
 )
 from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
 
-TOLERANCE = {"slope": 1e-4, "fixed_point": 1e-8}
-
 EM_CONSTRAINTS: dict = {
     "decay": [Interval(Real, 0, 1, closed="right")],
     "C": [Interval(Real, 0, None, closed="neither")],
-    "stop": [StrOptions({"slope", "fixed_point"})],
+    "stop": [StrOptions(set(TOLERANCE))],
     "window": [Interval(Integral, 2, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="neither"), None],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
 }
 POS_LABEL: dict = {"pos_label": [Real, str, "boolean", None]}
+
+
+@dataclass
+class Input:
+    """Checked input of a fit.
+
+    ``X`` is the matrix, where it is in memory; ``kept`` says which rows of the input are left, None
+    where all are.
+    """
+
+    rows: Rows
+    X: Any = None
+    kept: np.ndarray | None = None
 
 
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -79,6 +96,13 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         labelled, self.classes_ = encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
         expect_fit(X, self._sarem_fits)
         return X, labelled, weight, kept
+
+    def _input(self, X, s, sample_weight=None) -> "Input":
+        """Rows that know their labels and weights, wherever they lie."""
+        if is_dask(X):
+            return Input(self._dask_rows(X, s, sample_weight))
+        X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
+        return Input(RowBlocks(X).attach(labelled=labelled, weight=weight), X, kept)
 
     def _dask_rows(self, X, s, sample_weight=None, propensity=None):
         """The same for Dask input: rows that know their labels, weights and propensities."""
@@ -209,27 +233,31 @@ class SARClassifier(PUClassifier):
             return self._lazily(self.predict_posterior, X, s)
         X = self._check_predict(X)
         labelled = encode_new_labels(s, self.classes_, X.shape[0])
-        return posterior(self._class_probability(X), self._propensity(X), labelled)
+        return posterior(self._logit(X), self._propensity(X), labelled)
 
 
-def posterior(f: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarray:
-    """``P(y=1|x,s)`` from class probabilities and propensities."""
-    missed = f * (1 - e)
-    # f = e = 1 on an unlabelled row: the model excludes what was seen; even odds.
-    out = np.divide(missed, missed + 1 - f, out=np.full(len(f), 0.5), where=missed + 1 - f > 0)
-    return np.where(labelled, 1.0, out)
+def posterior(eta: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """``P(y=1|x,s)`` from logits of the class probability and propensities."""
+    f, not_f = likelihood.sigmoids(np.array(eta, dtype=np.float64))
+    # f = e = 1 on an unlabelled row: the model excludes what was seen; f is taken a little lower.
+    return likelihood.terms(f, not_f, evidence_of_labels(e, 1.0 - e, labelled)).target
 
 
-def store_result(model, em, result, label_share: float) -> None:
+def store_result(model, result: EMResult, class_prior: float, label_share: float) -> None:
     model.n_iter_, model.converged_, model.history_ = (
         result.n_iter,
         result.converged,
         result.history,
     )
-    model.class_prior_ = em.class_prior
-    model.label_frequency_ = min(label_share / model.class_prior_, 1.0)
+    store_prior(model, class_prior, label_share)
     if not result.converged:
         warn(NotConvergedWarning(model.max_iter))
+
+
+def store_prior(model, class_prior: float, label_share: float) -> None:
+    # Every labelled row is a positive, whatever rounding or an unfinished fit says.
+    model.class_prior_ = float(min(max(class_prior, label_share), 1.0))
+    model.label_frequency_ = label_share / model.class_prior_
 
 
 def warn_every_column(columns, n_columns: int) -> None:

@@ -11,29 +11,15 @@ from sarlearn._compat import (
     StrOptions,
     fit_context,
     one_blas_thread,
-    reporter,
     with_callbacks,
 )
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.crossfit import (
-    CROSSFIT_CONSTRAINTS,
-    CS,
-    CrossFit,
-    check_Cs,
-    cross_fit,
-    make_folds,
-    n_steps,
-    warn_wide,
-)
-from sarlearn._engine.em_any import EstimatorSide
-from sarlearn._engine.known_fit import KnownPropensityFit
-from sarlearn._validation import resolve_features
-from sarlearn.classifiers.base import (
-    POS_LABEL,
-    SARClassifier,
-    posterior,
-    warn_every_column,
-)
+from sarlearn._engine.crossfit import CS, CrossFit, final_fit, mean_probability
+from sarlearn._engine.em_any import final_estimator, weighted_mean
+from sarlearn._engine.propensity import label_share
+from sarlearn._validation import refuse_dask, resolve_features
+from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit, warn_wide
+from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, store_prior
 from sarlearn.exceptions import NotConvergedWarning, warn
 
 
@@ -214,60 +200,40 @@ class CrossFitSARClassifier(SARClassifier):
         -------
         self
         """
-        X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
+        if self.classifier is not None:
+            refuse_dask(X, "CrossFitSARClassifier(classifier=...)")
+        given = self._input(X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
-        columns = resolve_features(self.propensity_features, names, X.shape[1])
-        warn_every_column(columns, X.shape[1])
-        folds = make_folds(X, labelled, kept, self.cv, self.random_state)
-        report = reporter(self, n_steps(folds, self.classifier) + 1, "step")
+        columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
         with one_blas_thread():
-            found = cross_fit(
-                X,
-                labelled,
-                weight,
-                columns,
-                folds,
-                Cs=check_Cs(self.Cs),
-                decay=self.decay,
-                propensity_C=self.propensity_C,
-                max_iter=self.max_iter,
-                classifier=self.classifier,
-                report=report,
-            )
-            self._refit(X, labelled, weight, found)
-            report()
-        self._store(found, columns, labelled, weight)
-        self.mean_probability_ = float(np.average(self._class_probability(X), weights=weight))
+            found = run_cross_fit(self, given, columns)
+            self._refit(given, found)
+        self._store(found, columns)
         return self
 
-    def _refit(self, X, labelled, weight, found: CrossFit) -> None:
+    def _refit(self, given: Input, found: CrossFit) -> None:
         """Step 5: ``f`` on all rows, with the propensity known."""
         if self.classifier is not None:
-            # Its targets are those of held-out predictions; its own would mirror the labels.
-            labels = found.labels
-            f = expit(labels.slope * found.scores + labels.intercept)
-            side = EstimatorSide(X, self.classifier, "classifier")
-            side.fit(posterior(f, found.e, labelled), np.ones(len(f)) if weight is None else weight)
-            self.classifier_ = side.fitted
+            self.classifier_ = final_estimator(given.X, self.classifier, found)
+            self.mean_probability_ = weighted_mean(found.rows, self._class_probability(given.X))
             return
         self.C_ = found.C if self.C == "likelihood" else float(self.C)
         self.held_out_log_likelihood_ = found.held_out
-        problem = KnownPropensityFit(RowBlocks(X), labelled, weight, found.e)
-        fit = problem.solve(self.C_, found.start, tol=1e-6, max_iter=self.max_iter)
+        theta, fit = final_fit(found, self.C_, self.max_iter)
         if not fit.converged:
             warn(NotConvergedWarning(self.max_iter))
-        self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
+        self.coef_, self.intercept_ = theta[None, :-1], theta[-1:]
+        self.mean_probability_ = mean_probability(found.rows, fit.theta)
 
-    def _store(self, found: CrossFit, columns, labelled, weight) -> None:
+    def _store(self, found: CrossFit, columns) -> None:
         labels, profile = found.labels, found.profile
         self.propensity_features_ = columns
-        self.propensity_coef_ = labels.propensity_coef[None, :]
-        self.propensity_intercept_ = np.array([labels.propensity_intercept])
-        self.slope_, self.class_prior_ = float(labels.slope), labels.class_prior
+        self.propensity_coef_ = found.propensity_theta[None, :-1]
+        self.propensity_intercept_ = found.propensity_theta[-1:]
+        self.slope_ = float(labels.slope)
+        store_prior(self, labels.class_prior, label_share(found.rows))
         self.class_prior_range_ = (profile.low, profile.high)
         self.identification_width_ = profile.width
-        share = float(np.average(labelled, weights=weight))
-        self.label_frequency_ = min(share / self.class_prior_, 1.0)
         self.n_iter_, self.converged_ = found.em.n_iter, found.em.converged
         self.history_ = found.em.history
         if not self.converged_:

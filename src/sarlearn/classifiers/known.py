@@ -14,19 +14,21 @@ from sarlearn._compat import (
     with_callbacks,
 )
 from sarlearn._engine.blocks import Block, RowBlocks
-from sarlearn._engine.em import LogisticEM, run_to_slope
+from sarlearn._engine.columns import conditioned
+from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
-from sarlearn._engine.fixed_point import run_to_fixed_point
 from sarlearn._engine.kernels import logits
+from sarlearn._engine.known import run_known
 from sarlearn._engine.logistic import fit_logistic, weight_of
 from sarlearn._engine.propensity import KnownPropensity, label_share, watch
-from sarlearn._engine.stopping import ModelSlopeRule
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.stopping import TOLERANCE, ModelSlopeRule
 from sarlearn._validation import check_propensity, is_dask, refuse_dask
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
-    TOLERANCE,
     PUClassifier,
+    store_prior,
     store_result,
 )
 from sarlearn.exceptions import NoPropensityWarning, NotConvergedWarning, warn
@@ -126,23 +128,23 @@ class KnownPropensityClassifier(PUClassifier):
         self
         """
         e: Any = 1.0 if propensity is None else propensity
+        if self.classifier is not None:
+            refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
         if is_dask(X):
-            if self.classifier is not None:
-                refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
-            blocks = self._dask_rows(X, y, sample_weight, e)
+            rows = self._dask_rows(X, y, sample_weight, e)
         else:
             X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
             if kept is not None and np.ndim(e) == 1 and len(e) == len(kept):
                 e = np.asarray(e)[kept]
             e = check_propensity(e, labelled)
-            blocks = RowBlocks(X).attach(labelled=labelled, weight=weight, e=e, not_e=1.0 - e)
+            rows = RowBlocks(X).attach(labelled=labelled, weight=weight, e=e, not_e=1.0 - e)
         if propensity is None:
             warn(NoPropensityWarning())
         with one_blas_thread():
             if self.method == "weighting":
-                self._fit_weighting(blocks)
+                self._fit_weighting(conditioned(rows))
             elif self.classifier is None:
-                self._fit_em(blocks)
+                self._fit_em(conditioned(rows))
             else:
                 self._fit_estimator(X, labelled, weight, e)
         return self
@@ -154,42 +156,45 @@ class KnownPropensityClassifier(PUClassifier):
         em.start()
         result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
         self.classifier_ = side.fitted
-        store_result(self, em, result, float(np.average(labelled, weights=weight)))
+        share = float(np.average(labelled, weights=weight))
+        store_result(self, result, em.class_prior, share)
 
-    def _fit_em(self, blocks) -> None:
+    def _fit_em(self, rows: Rows) -> None:
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
-        propensity = KnownPropensity(None)
-        em = LogisticEM(blocks, None, None, propensity, decay=1.0, C=self.C)
+        em = SAREM(rows, KnownPropensity(), decay=1.0, C=self.C)
         em.start()
         if self.stop == "slope":
-            rule = ModelSlopeRule(*watch(em.blocks, propensity), self.window, tol)
+            rule = ModelSlopeRule(*watch(rows, em.propensity), self.window, tol)
             result = run_to_slope(em, rule, self.max_iter, report)
         else:
-            result = run_to_fixed_point(em, tol, self.max_iter, report)
-        self.coef_, self.intercept_ = em.theta[None, :-1].copy(), em.theta[-1:].copy()
-        store_result(self, em, result, label_share(blocks))
+            result = run_known(em, tol, self.max_iter, report)
+        self._store_classifier(em.coefficients)
+        store_result(self, result, em.class_prior, label_share(rows))
 
-    def _fit_weighting(self, blocks) -> None:
+    def _store_classifier(self, theta: np.ndarray) -> None:
+        self.coef_, self.intercept_ = theta[None, :-1], theta[-1:]
+
+    def _fit_weighting(self, rows: Rows) -> None:
         if self.classifier is not None:
             raise ValueError(
                 "classifier is for method='em'; method='weighting' fits logistic regression, "
                 "since other classifiers take no negative weights."
             )
-        total = blocks.total(weight_of)
-        prior = blocks.total(_weighed, inverse_targets) / total
+        total = rows.total(weight_of)
+        prior = rows.total(_weighed, inverse_targets) / total
         if prior >= 1:
             raise ValueError(
                 f"The mean of s/propensity, which estimates the class prior, is {prior:.3f}; it "
                 "must be below 1. The propensities are too small for so many labels."
             )
         tol = self.tol or 1e-8
-        fit = fit_logistic(blocks, inverse_targets, None, self.C, tol=tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
-        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
+        fit = fit_logistic(rows, inverse_targets, None, self.C, tol=tol, max_iter=self.max_iter)
+        self._store_classifier(rows.units.to_user(fit.theta))
+        self.n_iter_, self.converged_ = fit.passes, fit.converged
         if not fit.converged:
             warn(NotConvergedWarning(self.max_iter))
-        self.class_prior_ = blocks.total(_weighed, Probabilities(fit.theta)) / total
-        self.label_frequency_ = min(label_share(blocks) / self.class_prior_, 1.0)
+        prior = rows.total(_weighed, Probabilities(fit.theta)) / total
+        store_prior(self, prior, label_share(rows))
 
 
 def inverse_targets(block: Block) -> np.ndarray:

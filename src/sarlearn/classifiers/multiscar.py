@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._compat import fit_context
+from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.propensity import group_rows
 from sarlearn._engine.stopping import History
 from sarlearn._validation import resolve_features
@@ -111,15 +112,14 @@ class MultiSCARClassifier(SARClassifier):
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
         self.propensity_features_ = columns
-        grouped = group_rows(_dense(X[:, columns]))
+        grouped = group_rows(RowBlocks(X), columns)
         if grouped is None:
             raise ValueError(
                 "propensity_features take too many distinct values for one model each; "
                 "MultiSCARClassifier needs discrete columns. Bin them, or use SAREMClassifier."
             )
-        self.strata_, codes = grouped
-        if codes is None:
-            codes = np.zeros(X.shape[0], dtype=np.intp)
+        self.strata_, rows = grouped
+        codes = rows.gather(_codes)
         self.estimators_, self.label_frequencies_ = [], np.zeros(len(self.strata_))
         weight = np.ones(X.shape[0]) if weight is None else weight
         positives = 0.0
@@ -205,6 +205,10 @@ class MultiSCARClassifier(SARClassifier):
 
     def _propensity(self, X) -> np.ndarray:
         return self._by_stratum(X, lambda stratum, X: self.label_frequencies_[stratum])
+
+
+def _codes(block: Block) -> np.ndarray:
+    return np.zeros(block.n_rows, dtype=np.intp) if block.codes is None else block.codes
 
 
 def _dense(X):

@@ -14,30 +14,20 @@ from sarlearn._compat import (
     with_callbacks,
 )
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.em import LogisticEM, run_to_slope
 from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, LogisticSide, run_estimators
-from sarlearn._engine.fixed_point import run_to_fixed_point
-from sarlearn._engine.propensity import (
-    GroupedPropensity,
-    choose_on_blocks,
-    choose_propensity,
-    label_share,
-    watch,
-)
-from sarlearn._engine.stopping import ModelSlopeRule
-from sarlearn._validation import is_dask, refuse_dask, resolve_features
+from sarlearn._engine.propensity import label_share
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.sarem import fit_sar_em
+from sarlearn._engine.stopping import TOLERANCE
+from sarlearn._validation import refuse_dask, resolve_features
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
-    TOLERANCE,
     SARClassifier,
     store_result,
     warn_every_column,
 )
 from sarlearn.exceptions import BoundaryWarning, UnlabelledStratumWarning, warn
-
-# Label frequencies from which the joint maximum likelihood is sought, besides SAR-EM's solution.
-JOINT_STARTS = (0.25, 0.6)
 
 
 class SAREMClassifier(SARClassifier):
@@ -190,33 +180,33 @@ class SAREMClassifier(SARClassifier):
         -------
         self
         """
-        if is_dask(X):
-            return self._fit_dask(X, y, sample_weight)
-        X, labelled, weight, _ = self._check_fit(X, y, sample_weight)
-        columns = self._columns(X.shape[1])
-        with one_blas_thread():
-            if self.classifier is None and self.propensity_estimator is None:
-                em, result = self._fit_logistic(X, labelled, weight, columns)
-            else:
-                em, result = self._fit_estimators(X, labelled, weight, columns)
-        self._store(em, result, float(np.average(labelled, weights=weight)))
-        return self
+        if self.classifier is not None or self.propensity_estimator is not None:
+            return self._fit_estimators(X, y, sample_weight)
+        return self._fit_rows(self._input(X, y, sample_weight).rows, self.classes_)
 
-    def _fit_dask(self, X, y, sample_weight):
-        for name in ("classifier", "propensity_estimator"):
-            if getattr(self, name) is not None:
-                refuse_dask(X, f"SAREMClassifier({name}=...)")
-        return self._fit_blocks(self._dask_rows(X, y, sample_weight), self.classes_)
-
-    def _fit_blocks(self, blocks, classes: np.ndarray):
+    def _fit_rows(self, rows: Rows, classes: np.ndarray):
         """Learn from rows that know their labels, wherever they lie."""
-        self.classes_, self.n_features_in_ = classes, blocks.shape[1]
+        self.classes_, self.n_features_in_ = classes, rows.shape[1]
         with one_blas_thread():
-            propensity, blocks = choose_on_blocks(
-                blocks, self._columns(blocks.shape[1]), self.propensity_C
+            fit = fit_sar_em(
+                rows,
+                self._columns(rows.shape[1]),
+                decay=self.decay,
+                C=self.C,
+                propensity_C=self.propensity_C,
+                stop=self.stop,
+                window=self.window,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                report=reporter(self, self.max_iter),
             )
-            em, result = self._run(blocks, None, None, propensity)
-        self._store(em, result, label_share(em.blocks))
+        bare, n_strata = fit.n_strata
+        if bare:
+            warn(UnlabelledStratumWarning(n_strata, bare))
+        self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
+        self.propensity_coef_ = fit.propensity_theta[None, :-1]
+        self.propensity_intercept_ = fit.propensity_theta[-1:]
+        self._store(fit.result, fit.class_prior, label_share(rows))
         return self
 
     def _columns(self, n_columns: int) -> np.ndarray:
@@ -226,60 +216,16 @@ class SAREMClassifier(SARClassifier):
         warn_every_column(columns, n_columns)
         return columns
 
-    def _fit_logistic(self, X, labelled, weight, columns):
-        propensity = choose_propensity(X, columns, labelled, weight, self.propensity_C)
-        return self._run(RowBlocks(X), labelled, weight, propensity)
-
-    def _run(self, blocks, labelled, weight, propensity):
-        """SAR-EM on blocks, in memory or elsewhere."""
-        if isinstance(propensity, GroupedPropensity):
-            _warn_unlabelled_strata(propensity)
-        em = LogisticEM(blocks, labelled, weight, propensity, decay=self.decay, C=self.C)
-        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
-        if self.stop == "slope":
-            em.start()
-            rule = ModelSlopeRule(*watch(em.blocks, propensity), self.window, tol)
-            result = run_to_slope(em, rule, self.max_iter, report)
-        else:
-            if self.decay == 1:
-                rule = ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4)
-                self._start_joint(em, rule)
-            else:
-                em.start()
-            result = run_to_fixed_point(em, tol, self.max_iter, report)
-        self.coef_, self.intercept_ = em.theta[None, :-1].copy(), em.theta[-1:].copy()
-        self.propensity_coef_ = propensity.theta[None, :-1].copy()
-        self.propensity_intercept_ = propensity.theta[-1:].copy()
-        return em, result
-
-    def _start_joint(self, em: LogisticEM, rule: ModelSlopeRule) -> None:
-        """Go to the most promising of several starts of the joint maximum likelihood.
-
-        Undecayed EM that starts at c near 1 stays there: e = 1 is a fixed point too. So it starts
-        from the decayed solution and from SCAR with fewer positives labelled; each runs for a few
-        iterations, and the one with the best penalised likelihood goes on.
-        """
-        em.decay = 0.9
-        em.start()
-        run_to_slope(em, rule, self.max_iter)
-        em.decay = 1.0
-        decayed = em.parameters
-        found = []
-        for label_frequency in (None, *JOINT_STARTS):
-            if label_frequency is None:
-                em.move(decayed)
-            else:
-                em.start(label_frequency)
-            run_to_fixed_point(em, 1e-3, min(self.max_iter, 50))
-            found.append((em.penalized_log_likelihood, em.parameters))
-        em.move(max(found, key=lambda pair: pair[0])[1])
-
-    def _fit_estimators(self, X, labelled, weight, columns):
-        f, e = self._sides(X, columns)
+    def _fit_estimators(self, X, y, sample_weight):
+        given = "propensity_estimator" if self.classifier is None else "classifier"
+        refuse_dask(X, f"SAREMClassifier({given}=...)")
+        X, labelled, weight, _ = self._check_fit(X, y, sample_weight)
+        f, e = self._sides(X, self._columns(X.shape[1]))
         em = EstimatorEM(f, e, labelled, weight, self.decay)
-        em.start()
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
-        result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
+        with one_blas_thread():
+            em.start()
+            result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
         if isinstance(f, LogisticSide):
             self.coef_, self.intercept_ = f.theta[None, :-1], f.theta[-1:]
         else:
@@ -288,7 +234,8 @@ class SAREMClassifier(SARClassifier):
             self.propensity_coef_, self.propensity_intercept_ = e.theta[None, :-1], e.theta[-1:]
         else:
             self.propensity_estimator_ = e.fitted
-        return em, result
+        self._store(result, em.class_prior, float(np.average(labelled, weights=weight)))
+        return self
 
     def _sides(self, X, columns):
         if self.propensity_estimator is not None and not len(columns):
@@ -305,8 +252,8 @@ class SAREMClassifier(SARClassifier):
             for X, estimator, C, what in given
         ]
 
-    def _store(self, em, result, label_share: float) -> None:
-        store_result(self, em, result, label_share)
+    def _store(self, result, class_prior: float, label_share: float) -> None:
+        store_result(self, result, class_prior, label_share)
         # Maximum likelihood approaches e = 1 slowly: it is meant long before it is reached.
         if self.label_frequency_ > (0.99 if self.decay == 1 else 0.999):
             warn(BoundaryWarning("label_frequency", self.label_frequency_))
@@ -318,9 +265,3 @@ class SAREMClassifier(SARClassifier):
         if hasattr(self, "propensity_estimator_"):
             return self.propensity_estimator_.predict_proba(Xe)[:, 1]
         return expit(RowBlocks(Xe).matvec(self.propensity_coef_[0]) + self.propensity_intercept_[0])
-
-
-def _warn_unlabelled_strata(propensity: GroupedPropensity) -> None:
-    bare = int(np.sum((propensity.labelled_weight == 0) & (propensity.unlabelled_weight > 0)))
-    if bare:
-        warn(UnlabelledStratumWarning(len(propensity.values), bare))

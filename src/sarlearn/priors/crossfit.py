@@ -4,17 +4,12 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from sarlearn._compat import StrOptions, one_blas_thread
-from sarlearn._engine.crossfit import (
-    CROSSFIT_CONSTRAINTS,
-    CS,
-    check_Cs,
-    cross_fit,
-    make_folds,
-    warn_wide,
-)
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.crossfit import CS
 from sarlearn._engine.label_model import PROFILE_DROP
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers.base import warn_every_column
+from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit, warn_wide
+from sarlearn.classifiers.base import Input
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._kernels import scale_columns
 
@@ -117,21 +112,10 @@ class CrossFitPrior(PriorEstimator):
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
-        warn_every_column(columns, X.shape[1])
-        folds = make_folds(X, labelled, None, self.cv, self.random_state)
+        X = scale_columns(X, self.scaling)
         with one_blas_thread():
-            found = cross_fit(
-                scale_columns(X, self.scaling),
-                labelled,
-                None,
-                columns,
-                folds,
-                Cs=check_Cs(self.Cs),
-                decay=self.decay,
-                propensity_C=self.propensity_C,
-                max_iter=self.max_iter,
-                classifier=self.classifier,
-            )
+            rows = RowBlocks(X).attach(labelled=labelled)
+            found = run_cross_fit(self, Input(rows, X), columns)
         profile, labels = found.profile, found.labels
         self.slope_ = float(labels.slope)
         self.class_prior_range_ = (profile.low, profile.high)

@@ -125,7 +125,7 @@ class SAREMPrior(PriorEstimator):
         share, scales = label_share(blocks), column_scales(blocks, self.scaling)
         if self.scaling != "none":
             blocks = blocks.map(scaled, *scales)
-        self.model_ = self._model(blocks.shape[1])._fit_blocks(blocks, self.classes_)
+        self.model_ = self._model(blocks.shape[1])._fit_rows(blocks, self.classes_)
         return self._read(share), share
 
     def _read(self, q: float) -> Estimate:

@@ -27,7 +27,7 @@ from sarlearn._validation import (
 )
 from sarlearn.backends.dask.rows import (
     DaskRows,
-    Own,
+    PerBlock,
     compute,
     flat,
     is_frame,
@@ -113,7 +113,12 @@ def read_rows(
     block_rows = None if is_sparse else _block_rows(n_columns)
     pieces = names("sarlearn-rows", len(bundles))
     for key, bundle in zip(pieces, bundles, strict=True):
-        about = Own([starts[k] for k in bundle]), Own(classes.tolist()), block_rows, Own([*work])
+        about = (
+            PerBlock([starts[k] for k in bundle]),
+            PerBlock(classes.tolist()),
+            block_rows,
+            PerBlock([*work]),
+        )
         graph[key] = (_piece, [checked[k] for k in bundle], *about)
     rows = [
         flat(_cuts(starts[k], extents[k].n_rows, block_rows) for k in bundle) for bundle in bundles
@@ -128,12 +133,12 @@ def each_partition(X, function: Callable, *arguments) -> list:
     """``function(partition, *arguments)`` of every partition of a Dask DataFrame, in order."""
     graph, parts, _, _ = _partitions(X)
     keys = names("sarlearn-partition", len(parts))
-    asked = Own([function, arguments])
+    asked = PerBlock([function, arguments])
     graph |= {key: (_apply, part, asked) for key, part in zip(keys, parts, strict=True)}
     return compute(graph, keys)
 
 
-def _apply(part, asked: Own):
+def _apply(part, asked: PerBlock):
     function, arguments = asked.values
     return function(part, *arguments)
 
@@ -340,7 +345,11 @@ def _agree(extents: list[_Extent], warn_few: bool, pos_label, has_pos_label: boo
 
 
 def _piece(
-    parts: list[_Partition], starts: Own, classes: Own, block_rows: int | None, work: Own
+    parts: list[_Partition],
+    starts: PerBlock,
+    classes: PerBlock,
+    block_rows: int | None,
+    work: PerBlock,
 ) -> RowBlocks:
     """Checked partitions as blocks that know their rows; sparse ones, None rows, stay whole."""
     n_rows, n_elements, is_sparse = work.values  # what this worker has to do
@@ -354,6 +363,7 @@ def _piece(
             e=part.e,
             not_e=None if part.e is None else 1.0 - part.e,
         )
+        assert isinstance(rows, RowBlocks)
         for block in rows._blocks:
             block.rows = slice(block.rows.start + first, block.rows.stop + first)
         blocks += rows._blocks

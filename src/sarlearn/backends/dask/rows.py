@@ -1,4 +1,4 @@
-"""Rows on a Dask cluster: the same blocks and sums as in ``_blocks``, on other machines.
+"""Rows on a Dask cluster: the same blocks and sums as in memory, on other machines.
 
 A partition becomes a :class:`RowBlocks` on the worker that holds it. A pass sends one value, the
 request, to every partition; the sums come back through a tree of a fixed shape, so that timing
@@ -27,7 +27,9 @@ from dask.sizeof import sizeof
 from scipy import sparse
 
 from sarlearn._compat import one_blas_thread
-from sarlearn._engine.blocks import RowBlocks, add_up, cut_out, runs_of
+from sarlearn._engine.blocks import RowBlocks, add_up
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.units import Units
 from sarlearn._validation import (
     is_dask,
 )
@@ -144,46 +146,45 @@ def memory() -> float:
 # -- rows ---------------------------------------------------------------------------------------
 
 
-class DaskRows:
-    """Rows in partitions; what :class:`RowBlocks` offers to solvers, done where they lie.
+class DaskRows(Rows):
+    """Rows in partitions: what solvers ask of rows, done where they lie.
 
     Parameters
     ----------
     graph, keys : dict and list
         A Dask graph, and its keys that give a ``RowBlocks`` each.
-    rows : list of list of slice
+    slices : list of list of slice
         Which rows their blocks hold, counted over all.
     places : list of str, or None
         The workers that hold them; None makes them anew each pass.
     """
 
-    def __init__(self, graph, keys, rows, shape, *, is_sparse: bool, nnz: int, places):
-        self._rows, self.shape = rows, shape
+    def __init__(self, graph, keys, slices, shape, *, is_sparse: bool, nnz: int, places):
+        self._slices, self.shape = slices, shape
         self.is_sparse, self.nnz, self._places = is_sparse, nnz, places
+        self.units = Units.plain(shape[1])
         self._keep(graph, keys)
 
     def _keep(self, graph: dict, keys: list) -> None:
         kept = self._places is not None
         self._graph, self._keys = persist(graph, keys, self._places) if kept else graph, keys
 
-    def attach(self, **columns) -> "DaskRows":
-        """Partitions know their rows already."""
-        assert all(column is None for column in columns.values())
-        return self
+    @property
+    def slices(self) -> list[slice]:
+        return flat(self._slices)
 
-    def map(self, function: Callable, *arguments) -> "DaskRows":
-        """The rows with each block replaced by ``function(block, *arguments)``."""
-        graph, keys = self._tasks(_mapped, Request(function, arguments))
+    def map(self, function: Callable, *arguments, per_block: list | None = None) -> "DaskRows":
+        graph, keys = self._tasks(_mapped, Request(function, arguments), per_block)
         out = copy.copy(self)
         out._keep(graph, keys)
         return out
 
     def total(self, function: Callable, *arguments):
-        """Sum of ``function(block, *arguments)``: one pass, one answer."""
+        """One pass, one answer."""
         return self._sums(function, [arguments])[0]
 
     def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
-        """``request, total(function, *request)``: the first alone, then several in one pass.
+        """The first alone, then several in one pass.
 
         One by one where rows are kept: each costs as much there as the first.
         """
@@ -200,18 +201,12 @@ class DaskRows:
             graph |= {key: (_added, group) for key, group in zip(parts, groups, strict=True)}
         return _added(compute(graph, parts))
 
-    def each(self, function: Callable, *arguments, own: list | None = None) -> list:
-        """``function(block, *arguments)`` of every block; with ``own`` one more argument each."""
-        return flat(compute(*self._tasks(_each, Request(function, arguments), own)))
+    def each(self, function: Callable, *arguments, per_block: list | None = None) -> list:
+        return flat(compute(*self._tasks(_each, Request(function, arguments), per_block)))
 
-    def part(self, n_rows: int) -> RowBlocks | None:
-        """The rows that :meth:`RowBlocks.part` takes, brought here."""
-        if self.shape[0] // n_rows < 3:
-            return None
-        pieces = runs_of(flat(self._rows), self.shape[0], n_rows)
-        return RowBlocks.of(flat(self.each(cut_out, own=pieces)), self)
-
-    def _tasks(self, function, request: "Request", own: list | None = None) -> tuple[dict, list]:
+    def _tasks(
+        self, function, request: "Request", per_block: list | None = None
+    ) -> tuple[dict, list]:
         """A graph with ``function(piece, request)`` for every piece, and the keys of these.
 
         The request is one value for all pieces. Those that are kept are few and get it with their
@@ -223,9 +218,9 @@ class DaskRows:
             (asked,) = names("sarlearn-request", 1)
             graph[asked] = request
         further: list[tuple] = [()] * len(keys)
-        if own is not None:
-            left = iter(own)
-            further = [(Own(list(itertools.islice(left, len(rows)))),) for rows in self._rows]
+        if per_block is not None:
+            left = iter(per_block)
+            further = [(PerBlock(list(itertools.islice(left, len(s)))),) for s in self._slices]
         for key, piece, extra in zip(keys, self._keys, further, strict=True):
             graph[key] = (function, piece, asked, *extra)
         return graph, keys
@@ -240,7 +235,7 @@ class Request:
 
 
 @dataclass
-class Own:
+class PerBlock:
     """One more argument for each block of a partition."""
 
     values: list
@@ -275,14 +270,15 @@ def _sums(piece: RowBlocks, asked: Request) -> list:
         return [piece.total(asked.function, *request) for request in asked.arguments]
 
 
-def _each(piece: RowBlocks, asked: Request, own: Own | None = None) -> list:
+def _each(piece: RowBlocks, asked: Request, further: PerBlock | None = None) -> list:
     with one_blas_thread():
-        values = None if own is None else own.values
-        return piece.each(asked.function, *asked.arguments, own=values)
+        values = None if further is None else further.values
+        return piece.each(asked.function, *asked.arguments, per_block=values)
 
 
-def _mapped(piece: RowBlocks, asked: Request) -> RowBlocks:
-    return piece.map(asked.function, *asked.arguments)
+def _mapped(piece: RowBlocks, asked: Request, further: PerBlock | None = None) -> RowBlocks:
+    values = None if further is None else further.values
+    return piece.map(asked.function, *asked.arguments, per_block=values)
 
 
 def _added(parts: list[list]) -> list:

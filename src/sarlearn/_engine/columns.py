@@ -1,0 +1,99 @@
+"""Columns whose scale would cost digits: centred and scaled before a solver sees them.
+
+A day counted from far away, ``2_460_000 + day``, differs from row to row by a millionth of its
+value: what a Hessian could say about it drowns in rounding, and an intercept far outside the data
+has to make up for it. Such a column is replaced by ``(x - center) / scale``, and the coefficients,
+the penalty and all results stay those of the column as it was. Other columns are left alone:
+the solvers do not feel moderate scales, and the data need no copy.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sarlearn._engine.blocks import Block
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.units import Units
+
+# A column is centred whose mean is more than so many standard deviations from zero.
+FAR = 30.0
+# Largest and smallest size of values that squares and sums of them can bear.
+LARGE, SMALL = 1e50, 1e-50
+
+
+@dataclass
+class _Extent:
+    """Of each column of some rows: ends, mean, and mean square about it, in units of ``size``."""
+
+    n_rows: int
+    size: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    is_full: np.ndarray
+
+
+def conditioned(rows: Rows) -> Rows:
+    """Rows whose columns a solver can work with, and whose ``units`` say what was done to them."""
+    units = _units(rows.each(_extent))
+    if not units.is_plain:
+        rows = rows.map(_converted, units)
+    rows.units = units
+    return rows
+
+
+def _units(extents: list[_Extent]) -> Units:
+    extents = [extent for extent in extents if extent.n_rows]
+    size = np.max([extent.size for extent in extents], axis=0)
+    n_rows = np.array([extent.n_rows for extent in extents], dtype=float)[:, None]
+    share = np.array([extent.size for extent in extents]) / np.where(size > 0, size, 1.0)
+    means = share * [extent.mean for extent in extents]
+    mean = (n_rows * means).sum(axis=0) / n_rows.sum()
+    squares = share**2 * [extent.variance for extent in extents] + (means - mean) ** 2
+    deviation = np.sqrt((n_rows * squares).sum(axis=0) / n_rows.sum())
+    far = np.all([extent.is_full for extent in extents], axis=0) & (np.abs(mean) > FAR * deviation)
+    spread = np.where(far & (deviation > 1e-14 * np.abs(mean)), deviation, 1.0) * size
+    rescaled = (size > 0) & ((spread > LARGE) | (spread < SMALL))
+    return Units(np.where(far, mean * size, 0.0), np.where(rescaled, spread, 1.0))
+
+
+def _extent(block: Block) -> _Extent:
+    X, n = block.X, block.n_rows
+    if sparse.issparse(X):
+        return _sparse_extent(X, n)
+    size = np.abs(X).max(axis=0, initial=0.0)
+    unit, is_full = np.where(size > 0, size, 1.0), np.ones(len(size), dtype=bool)
+    if (unit <= LARGE).all() and (unit >= SMALL).all():
+        # The usual case, without a copy of the block for each step.
+        mean = X.mean(axis=0)
+        variance = np.einsum("ij,ij->j", X, X) / n - mean**2
+        if (mean**2 <= FAR**2 * variance).all():
+            return _Extent(n, size, mean / unit, variance / unit**2, is_full)
+    Z = X / unit
+    mean = Z.mean(axis=0)
+    return _Extent(n, size, mean, ((Z - mean) ** 2).mean(axis=0), is_full)
+
+
+def _sparse_extent(X, n: int) -> _Extent:
+    p = X.shape[1]
+    size = np.zeros(p)
+    np.maximum.at(size, X.indices, np.abs(X.data))
+    with np.errstate(invalid="ignore"):
+        data = X.data / np.where(size > 0, size, 1.0)[X.indices]
+    mean = np.bincount(X.indices, weights=data, minlength=p) / n
+    apart = np.bincount(X.indices, weights=(data - mean[X.indices]) ** 2, minlength=p)
+    stored = np.bincount(X.indices, minlength=p)
+    variance = (apart + (n - stored) * mean**2) / n
+    # Only a column without a single zero can be centred and stay sparse as it is.
+    is_full = (stored == n) & X.has_canonical_format
+    return _Extent(n, size, mean, variance, is_full)
+
+
+def _converted(block: Block, units: Units) -> Block:
+    X = block.X
+    if sparse.issparse(X):
+        data = (X.data - units.center[X.indices]) / units.scale[X.indices]
+        matrix = type(X)((data, X.indices, X.indptr), shape=X.shape)
+    else:
+        matrix = (X - units.center) / units.scale
+    return block.with_columns(matrix=matrix)

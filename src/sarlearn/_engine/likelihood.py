@@ -1,0 +1,153 @@
+"""The likelihood of what was seen of a row, and its derivatives by the two logits.
+
+A row is positive with probability ``f = sigmoid(eta)``. What was seen of it has the probability
+``positive`` if it is, and ``negative`` if it is not:
+
+    P(seen|x) = f positive + (1 - f) negative,   q = f positive / P(seen|x),
+
+with the posterior ``q``, the target of the M-step. For one label, with the propensity
+``e = sigmoid(zeta)``: a labelled row has ``positive = e, negative = 0``, an unlabelled one
+``positive = 1 - e, negative = 1``. The derivatives of ``-log P(seen|x)`` are
+
+    by eta                f - q
+    twice by eta          (f - q) (1 - f - q)        observed
+                          f (1 - f)                  complete: as if the class were known
+    by zeta               q (e - s)
+    twice by zeta         q e (1 - e) - q (1 - q) (s - e)^2,   complete q e (1 - e)
+    by eta and zeta       q (1 - q) (e - s)
+
+and every other kind of evidence differs in ``positive`` and ``negative`` alone. Complements are
+arguments, never differences: where f, e or q are near 1, what counts is their distance from it.
+
+The compiled pass in ``compiled.py`` is the only other copy; a test compares the two over the whole
+range of logits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# The one clip of logits: a product of two probabilities at it is still above the smallest double.
+LIMIT = 350.0
+
+
+def sigmoids(logit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``sigmoid(logit)`` and its complement, both with full relative precision."""
+    odds = np.clip(logit, -LIMIT, LIMIT)
+    np.negative(odds, out=odds)
+    np.exp(odds, out=odds)
+    p = odds + 1.0
+    np.reciprocal(p, out=p)
+    odds *= p
+    return p, odds
+
+
+class Evidence(NamedTuple):
+    """How probable what was seen of each row is, by its class.
+
+    ``decayed`` is the probability in the place of ``positive`` from which the target is formed: the
+    paper's decay makes an unlabelled positive more probable than it is. ``surplus`` is
+    ``negative - decayed``, without cancellation.
+    """
+
+    positive: np.ndarray
+    negative: np.ndarray
+    decayed: np.ndarray
+    surplus: np.ndarray
+
+
+def evidence_of_labels(e, not_e, labelled, decay: float = 1.0) -> Evidence:
+    """Of rows that are labelled or not, for propensities and their complements.
+
+    For a labelled row only the class matters to the target: ``decayed`` is 1 in place of e.
+    """
+    shrunk = decay * e
+    return Evidence(
+        positive=np.where(labelled, e, not_e),
+        negative=np.where(labelled, 0.0, 1.0),
+        decayed=np.where(labelled, 1.0, not_e + (1.0 - decay) * e),
+        surplus=np.where(labelled, -1.0, shrunk),
+    )
+
+
+class Terms(NamedTuple):
+    """What each row contributes at some logits.
+
+    Attributes
+    ----------
+    chance : ndarray
+        ``P(seen|x)``.
+    target, not_target : ndarray
+        The posterior ``q`` and its complement.
+    residual : ndarray
+        ``f - q``, the derivative of ``-log P(seen|x)`` by the class logit (where nothing decays).
+    """
+
+    chance: np.ndarray
+    target: np.ndarray
+    not_target: np.ndarray
+    residual: np.ndarray
+
+
+def terms(f, not_f, seen: Evidence) -> Terms:
+    """The terms of rows with class probabilities ``f`` and their complements."""
+    missed = not_f * seen.negative
+    both = f * seen.decayed
+    both += missed
+    share = np.reciprocal(both)
+    chance = f * seen.positive
+    chance += missed
+    residual = f * not_f
+    residual *= seen.surplus
+    residual *= share
+    missed *= share
+    both = f * seen.decayed
+    both *= share
+    return Terms(chance, both, missed, residual)
+
+
+def class_curvature(f, not_f, found: Terms, *, observed: bool) -> np.ndarray:
+    """Second derivative by the class logit; the observed one may be negative."""
+    return found.residual * (not_f - found.target) if observed else f * not_f
+
+
+def propensity_residual(target, e, not_e, labelled) -> np.ndarray:
+    """Derivative by the propensity logit: ``q (e - s)``."""
+    return target * np.where(labelled, -not_e, e)
+
+
+def propensity_curvature(found: Terms, e, not_e, labelled, *, observed: bool) -> np.ndarray:
+    """Second derivative by the propensity logit; the observed one may be negative."""
+    complete = found.target * e * not_e
+    if not observed:
+        return complete
+    return complete - found.target * found.not_target * np.where(labelled, not_e, e) ** 2
+
+
+def cross_curvature(found: Terms, e, not_e, labelled) -> np.ndarray:
+    """Second derivative by both logits, observed; the complete one is 0."""
+    return found.target * found.not_target * np.where(labelled, -not_e, e)
+
+
+def expected_information(f, not_f, e, not_e) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean second derivatives over labels drawn from the model: by eta, by both, by zeta."""
+    odds = f * e / (not_f + f * not_e)
+    return odds * not_f**2, odds * not_f * not_e, odds * not_e**2
+
+
+def log_likelihood(chance: np.ndarray, weight: np.ndarray | None) -> float:
+    """``sum(w log P(seen|x))``."""
+    if weight is None:
+        return sum_of_logs(chance)
+    return float(weight @ np.log(chance))
+
+
+def sum_of_logs(values: np.ndarray) -> float:
+    """``sum(log(values))`` of positive values, with one logarithm for four of them."""
+    quarter = len(values) // 4
+    if quarter == 0 or not values.min() > 1e-70:  # a product of four must not underflow
+        return float(np.log(values).sum())
+    product = values[:quarter] * values[quarter : 2 * quarter]
+    product *= values[2 * quarter : 3 * quarter]
+    product *= values[3 * quarter : 4 * quarter]
+    return float(np.log(product).sum() + np.log(values[4 * quarter :]).sum())

@@ -1,0 +1,159 @@
+"""Rows: what every solver may ask of data, wherever they lie.
+
+In memory rows are a handful of blocks, on Dask partitions, out of core a stream of batches. A
+solver hands over a function of one block and gets the sum over all of them, or what it gives for
+each. The function is defined in a module and its arguments are small, so that it runs where the
+block lies.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from sarlearn._engine.units import Units
+
+if TYPE_CHECKING:
+    from sarlearn._engine.blocks import Block, RowBlocks
+
+# A part of the rows is taken in this many runs, spread evenly.
+PART_RUNS = 16
+
+
+class Rows(Protocol):
+    """Rows of a matrix, in blocks, with what is known of each row.
+
+    A kind of rows defines the first half; the second half follows from it. A test of conformance
+    (``tests/engine/test_rows.py``) runs on every kind.
+
+    Attributes
+    ----------
+    shape : (int, int)
+    is_sparse : bool
+    nnz : int
+        Elements that are stored.
+    units : Units
+        What was done to the columns before; see ``columns.py``.
+    slices : list of slice
+        Which rows each block holds, counted over all.
+    """
+
+    shape: tuple[int, int]
+    is_sparse: bool
+    nnz: int
+    units: Units
+
+    @property
+    def slices(self) -> list[slice]: ...
+
+    def total(self, function: Callable, *arguments) -> Any:
+        """Sum of ``function(block, *arguments)`` over the blocks, always in the same order.
+
+        The function returns an object that can be added in place (``+=``).
+        """
+        ...
+
+    def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
+        """``request, total(function, *request)`` of one after the other, as they are asked for."""
+        ...
+
+    def each(self, function: Callable, *arguments, per_block: list | None = None) -> list:
+        """``function(block, *arguments)`` of every block, in order.
+
+        With ``per_block`` the function gets one more argument, a block's own.
+        """
+        ...
+
+    def map(self, function: Callable, *arguments, per_block: list | None = None) -> "Rows":
+        """The same rows with each block replaced by what the function gives for it."""
+        ...
+
+    # -- what follows from these -------------------------------------------------------------
+
+    def attach(self, **columns: np.ndarray | None) -> "Rows":
+        """The same rows, knowing more of each: one value, or one row of values, per row.
+
+        A column that is None stays as it is.
+        """
+        given = {name: column for name, column in columns.items() if column is not None}
+        if not given:
+            return self
+        pieces = [{k: rows_of(v, rows) for k, v in given.items()} for rows in self.slices]
+        return self.map(_with_columns, per_block=pieces)
+
+    def gather(self, function: Callable, *arguments) -> np.ndarray:
+        """``function(block, *arguments)`` of every block, end to end: an array per row."""
+        return np.concatenate(self.each(function, *arguments))
+
+    def matvec(self, vector: np.ndarray) -> np.ndarray:
+        """``X @ vector`` in float64, for one vector or a matrix of columns."""
+        return self.gather(_matvec, vector)
+
+    def take(self, numbers: np.ndarray):
+        """Some rows, by their ascending numbers, as one matrix."""
+        ends = [rows.stop for rows in self.slices]
+        cuts = np.split(numbers, np.searchsorted(numbers, ends[:-1]))
+        return stack(self.each(_take, per_block=cuts))
+
+    def part(self, n_rows: int) -> "RowBlocks | None":
+        """About ``n_rows`` rows in runs spread evenly, in memory; None where that is most of them.
+
+        Which rows depends on their number alone, not on how they are cut.
+        """
+        from sarlearn._engine.blocks import RowBlocks
+
+        if self.shape[0] // n_rows < 3:
+            return None
+        found = self.each(_cut_out, per_block=runs_of(self.slices, self.shape[0], n_rows))
+        return RowBlocks.of([cut for cuts in found for cut in cuts], self)
+
+
+def runs_of(blocks: list[slice], n_total: int, n_rows: int) -> list[list[slice]]:
+    """For each block the pieces of ``n_rows`` rows of ``n_total`` that lie in it."""
+    length = max(n_rows // PART_RUNS, 1)
+    starts = [k * n_total // PART_RUNS for k in range(PART_RUNS)]
+    return [
+        [
+            slice(max(start, rows.start) - rows.start, min(start + length, rows.stop) - rows.start)
+            for start in starts
+            if start < rows.stop and start + length > rows.start
+        ]
+        for rows in blocks
+    ]
+
+
+def rows_of(X, rows: slice):
+    """Some rows, sharing the matrix's memory (slicing a CSR matrix in SciPy copies)."""
+    if not sparse.issparse(X):
+        return X[rows]
+    from sarlearn._engine.blocks import CSRBlock
+
+    first, last = X.indptr[rows.start], X.indptr[rows.stop]
+    out = CSRBlock((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
+    # Set one by one: the constructor copies an array that is a small part of another.
+    out.data, out.indices = X.data[first:last], X.indices[first:last]
+    out.indptr = X.indptr[rows.start : rows.stop + 1] - first
+    return out
+
+
+def stack(parts: list):
+    return (
+        sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    )
+
+
+def _with_columns(block: "Block", columns: dict) -> "Block":
+    return block.with_columns(**columns)
+
+
+def _matvec(block: "Block", vector: np.ndarray) -> np.ndarray:
+    return block.X @ vector
+
+
+def _take(block: "Block", numbers: np.ndarray):
+    return block.matrix[numbers - block.rows.start]
+
+
+def _cut_out(block: "Block", pieces: list[slice]) -> list["Block"]:
+    return [block.cut(piece) for piece in pieces]

@@ -1,0 +1,76 @@
+"""What the cross-fit of a classifier and of a class prior share: settings, folds, warnings."""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+
+import numpy as np
+
+from sarlearn._compat import HasMethods, Interval, reporter
+from sarlearn._engine.blocks import Block
+from sarlearn._engine.crossfit import ROUNDS, CrossFit, LinearScorer, Scorer, cross_fit
+from sarlearn._engine.em_any import HELD_OUT_ITERATIONS, EstimatorScorer
+from sarlearn._engine.folds import Folds, fold_flags, make_folds
+from sarlearn.classifiers.base import Input, warn_every_column
+from sarlearn.exceptions import UnidentifiedWarning, warn
+
+CROSSFIT_CONSTRAINTS: dict = {
+    "propensity_features": "no_validation",
+    "Cs": ["array-like"],
+    "cv": ["cv_object"],
+    "decay": [Interval(Real, 0, 1, closed="right")],
+    "propensity_C": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "classifier": [HasMethods(["fit"]), None],
+    "random_state": ["random_state"],
+}
+
+
+def run_cross_fit(settings, given: Input, columns: np.ndarray) -> CrossFit:
+    """The cross-fit but for its last step, with the settings of an estimator."""
+    rows, Cs = given.rows, check_Cs(settings.Cs)
+    warn_every_column(columns, rows.shape[1])
+    labelled = rows.gather(_labelled)
+    # Splitters look at the number of rows alone, but for those of a user's own.
+    X = np.empty((len(labelled), 0)) if given.X is None else given.X
+    folds = make_folds(X, labelled, given.kept, settings.cv, settings.random_state)
+    rows = rows.attach(folds=fold_flags(folds, len(labelled)))
+    report = reporter(settings, n_steps(folds, settings.classifier), "step")
+    found = cross_fit(
+        rows,
+        columns,
+        _scorer(settings.classifier, given, folds, Cs, report),
+        decay=settings.decay,
+        propensity_C=settings.propensity_C,
+        max_iter=settings.max_iter,
+        report=report,
+    )
+    report()
+    return found
+
+
+def n_steps(folds: Folds, classifier) -> int:
+    """How often a cross-fit reports, at most: SAR-EM, then folds or rounds of EM, then its end."""
+    return 2 + ROUNDS * (len(folds) if classifier is None else HELD_OUT_ITERATIONS)
+
+
+def _scorer(classifier, given: Input, folds: Folds, Cs, report: Callable[[], None]) -> Scorer:
+    if classifier is None:
+        return LinearScorer(len(folds), Cs, report)
+    return EstimatorScorer(given.X, classifier, folds, report)
+
+
+def check_Cs(Cs) -> list[float]:
+    values = np.asarray(Cs, dtype=float)
+    if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
+        raise ValueError(f"Cs must be a sequence of positive numbers; got {Cs!r}.")
+    return values.tolist()
+
+
+def warn_wide(found: CrossFit) -> None:
+    low, high = found.profile.low, found.profile.high
+    if found.kept or found.wide:
+        warn(UnidentifiedWarning(found.labels.class_prior, low, high, debiased=not found.kept))
+
+
+def _labelled(block: Block) -> np.ndarray:
+    return block.labelled

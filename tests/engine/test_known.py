@@ -1,0 +1,69 @@
+"""The solver with a known propensity."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import expit
+
+from conftest import make_pu
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.known import KnownPropensityFit, _Problem
+
+
+def rows_of(X, s, e, weight=None, block_rows=None):
+    rows = RowBlocks(X, block_rows=block_rows)
+    return rows.attach(labelled=s, weight=weight, e=e, not_e=1 - e)
+
+
+def known_loss(theta, X, s, e, C):
+    f = expit(X @ theta[:-1] + theta[-1])
+    return -np.log(np.where(s, f, 1 - f * e)).sum() + theta[:-1] @ theta[:-1] / (2 * C)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+def test_known_propensity_fit_is_the_optimum(C):
+    data = make_pu(800)
+    rows = rows_of(data.X, data.s, data.e)
+    fit = KnownPropensityFit().solve(rows, C, np.zeros(7), tol=1e-12)
+    best = minimize(known_loss, np.zeros(7), (data.X, data.s, data.e, C), options={"gtol": 1e-7})
+    assert fit.converged
+    np.testing.assert_allclose(fit.theta, best.x, atol=1e-4)
+
+
+def test_known_propensity_fit_gradient():
+    data = make_pu(200)
+    problem = _Problem(rows_of(data.X, data.s, data.e), 10.0, 1e-6)
+    theta = np.linspace(-2, 2, 7)
+    (place,) = problem.passes([theta], False)
+    # The likelihood of the labels has log e too, which does not depend on theta.
+    value = place.value + np.log(data.e[data.s]).sum()
+    assert value == pytest.approx(known_loss(theta, data.X, data.s, data.e, 10.0))
+    slope = approx_fprime(theta, known_loss, 1e-6, data.X, data.s, data.e, 10.0)
+    np.testing.assert_allclose(place.gradient, slope, rtol=1e-4, atol=1e-3)
+
+
+def test_known_propensity_fit_does_not_depend_on_how_rows_are_kept(few_are_many):
+    data = make_pu(500)
+    times = np.random.default_rng(0).integers(1, 3, 500)
+
+    def solve(X, s, e, weight=None, block_rows=None):
+        rows = rows_of(X, s, e, weight, block_rows)
+        return KnownPropensityFit().solve(rows, 1.0, np.zeros(7), tol=1e-13).theta
+
+    plain = solve(data.X, data.s, data.e)
+    np.testing.assert_allclose(solve(data.X, data.s, data.e, block_rows=37), plain, atol=1e-6)
+    np.testing.assert_allclose(solve(sparse.csr_array(data.X), data.s, data.e), plain, atol=1e-6)
+    repeated = solve(*(np.repeat(part, times, axis=0) for part in (data.X, data.s, data.e)))
+    weighted = solve(data.X, data.s, data.e, times.astype(float))
+    np.testing.assert_allclose(weighted, repeated, atol=1e-6)
+    few_are_many()
+    np.testing.assert_allclose(solve(data.X, data.s, data.e), plain, atol=1e-6)
+    weighted_wide = solve(data.X, data.s, data.e, times.astype(float))
+    np.testing.assert_allclose(weighted_wide, weighted, atol=1e-6)
+
+
+def test_known_propensity_fit_says_when_it_was_stopped():
+    data = make_pu(300)
+    rows = rows_of(data.X, data.s, data.e)
+    assert not KnownPropensityFit().solve(rows, 1.0, np.zeros(7), tol=1e-12, max_iter=2).converged
