@@ -11,18 +11,13 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit, xlog1py, xlogy
 
-from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.crossfit import (
-    CS,
-    ROUNDS,
-    START_C,
-    _log_likelihood,
-    held_out_logits,
-    make_folds,
-)
-from sarlearn._engine.em import LogisticEM, run_to_slope
-from sarlearn._engine.known_fit import KnownPropensityFit
-from sarlearn._engine.label_model import LabelFit, LabelModel
+from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.boosting_starts import log_likelihood
+from sarlearn._engine.crossfit import CS, ROUNDS, START_C, LinearScorer
+from sarlearn._engine.em import SAREM, run_to_slope
+from sarlearn._engine.folds import fold_flags, make_folds
+from sarlearn._engine.known import KnownPropensityFit
+from sarlearn._engine.label_model import LabelFit, LabelModel, _Objective
 from sarlearn._engine.propensity import choose_propensity, watch
 from sarlearn._engine.stopping import ModelSlopeRule
 
@@ -65,17 +60,18 @@ def sar_em(X, s, columns, *, C: float = START_C, decay: str = "0.9") -> Start:
     ``decay`` is "0.9"; "annealed": at 0.9 to the end, then one iteration at each of 50 decays up
     to 1, then to the end again; or "rising": 50 iterations from 0.9 to 1, then to the end.
     """
-    propensity = choose_propensity(X, columns, s, None, 1.0)
-    em = LogisticEM(RowBlocks(X), s, None, propensity, decay=0.9, C=C)
+    rows = RowBlocks(X).attach(labelled=s)
+    propensity, rows = choose_propensity(rows, np.asarray(columns, dtype=int), 1.0)
+    em = SAREM(rows, propensity, decay=0.9, C=C)
     em.start()
     if decay != "rising":
-        run_to_slope(em, ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4), 500)
+        run_to_slope(em, ModelSlopeRule(*watch(em.rows, propensity), 10, 1e-4), 500)
     if decay != "0.9":
         for step in range(1, ANNEALING + 1):
             em.decay = 0.9 + 0.1 * step / ANNEALING
             em.move(em.parameters)
             em.iterate()
-        run_to_slope(em, ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4), 500)
+        run_to_slope(em, ModelSlopeRule(*watch(em.rows, propensity), 10, 1e-4), 500)
     theta_e = propensity.theta.copy()
     return Start(em.theta.copy(), theta_e, em.class_prior, _propensity(X, columns, theta_e))
 
@@ -103,16 +99,18 @@ def cross_fit(
     Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=float)
     given = Xe if propensity == "free" else (Xe @ start.theta_e[:-1] + start.theta_e[-1])[:, None]
     e, theta_e = start.e, start.theta_e
+    rows = RowBlocks(X).attach(labelled=s, folds=fold_flags(folds, len(s)))
+    scorer = LinearScorer(len(folds), Cs, lambda: None)
     for _ in range(ROUNDS):
-        logits = held_out_logits(X, s, None, e, folds, Cs, start.theta)
-        best = int(np.argmax([_log_likelihood(g, e, s, None) for g in logits.T]))
+        rows = scorer(rows.attach(e=e, not_e=1.0 - e), start.theta)
+        scores = rows.gather(_score)
         if propensity == "kept":
-            labels = _fit_scores(logits[:, best], e, s)
+            labels = _fit_scores(scores, e, s)
             spread = np.nan
             break
-        model = label_model(logits[:, best], given, s)
+        model = label_model(scores, given, s)
         labels = model.fit()
-        spread = model._spread(labels.theta)
+        spread = model._spread(_place(model, labels.theta))
         theta_e = np.append(labels.propensity_coef, labels.propensity_intercept)
         if propensity == "scaled":
             slope = theta_e[0]
@@ -120,10 +118,20 @@ def cross_fit(
         e = _propensity(X, columns, theta_e)
     theta = start.theta
     if final:
-        problem = KnownPropensityFit(RowBlocks(X), s, None, e)
-        theta = problem.solve(float(Cs[best]), start.theta, tol=1e-6).theta
-    explained = _explained(logits[:, best], Xe)
-    return Fitted(theta, columns, theta_e, labels.class_prior, float(Cs[best]), explained, spread)
+        known = rows.attach(e=e, not_e=1.0 - e)
+        theta = KnownPropensityFit().solve(known, scorer.C, start.theta, tol=1e-6).theta
+    explained = _explained(scores, Xe)
+    return Fitted(theta, columns, theta_e, labels.class_prior, scorer.C, explained, spread)
+
+
+def _score(block: Block) -> np.ndarray:
+    return block.score
+
+
+def _place(model: LabelModel, theta):
+    """Value, gradient and sums of a label model at some parameters."""
+    (place,) = _Objective(model).passes([theta], True)
+    return place
 
 
 def _propensity(X, columns, theta_e) -> np.ndarray:
@@ -142,7 +150,7 @@ def _fit_scores(g, e, s) -> LabelFit:
     scale = max(float(g.std()), 1e-12)
 
     def loss(theta):
-        return -_log_likelihood(theta[0] * g / scale + theta[1], e, s, None)
+        return -log_likelihood(theta[0] * g / scale + theta[1], e, s, None)
 
     found = minimize(loss, [scale, 0.0], method="L-BFGS-B", bounds=[(0, None), (None, None)]).x
     a, b = found[0] / scale, float(found[1])
@@ -159,10 +167,9 @@ class PenalisedLabelModel(LabelModel):
     def fit(self, slope: float = 1.0) -> LabelFit:
         plain = super().fit(slope)
         found = minimize(
-            lambda theta: self._value(theta) + self._extra(theta),
+            lambda theta: _place(self, theta).value + self._extra(theta),
             plain.theta,
             method="L-BFGS-B",
-            bounds=[(1e-6, None)] + [(None, None)] * (len(plain.theta) - 1),
         )
         return self.described(found.x)
 
@@ -171,7 +178,7 @@ class FirthLabelModel(PenalisedLabelModel):
     """Firth (1993): minus half the log determinant of the expected information."""
 
     def _extra(self, theta) -> float:
-        information = self._derivatives(theta)[1]
+        information = _place(self, theta).sums.information + np.diag(self._ridge)
         return -0.5 * float(np.linalg.slogdet(information)[1])
 
 
@@ -180,7 +187,7 @@ class RidgeLabelModel(LabelModel):
 
     def __init__(self, scores, attributes, labelled, weight=None):
         super().__init__(scores, attributes, labelled, weight)
-        self._ridge[2:-1] = 1.0 / self._scales**2
+        self._ridge[2:-1] = 1.0 / self._scale[1:] ** 2
 
 
 def entropy_label_model(strength: float) -> type[LabelModel]:
@@ -188,7 +195,7 @@ def entropy_label_model(strength: float) -> type[LabelModel]:
 
     class EntropyLabelModel(PenalisedLabelModel):
         def _extra(self, theta) -> float:
-            f = self._parts(theta)[0]
-            return -strength * float(self._weight @ (xlogy(f, f) + xlog1py(1 - f, -f)))
+            f = expit(np.exp(theta[0]) * self._rows.gather(_score) + theta[1])
+            return -strength * float(np.sum(xlogy(f, f) + xlog1py(1 - f, -f)))
 
     return EntropyLabelModel

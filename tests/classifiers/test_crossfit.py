@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import clone
@@ -20,7 +19,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, minmax_scale
 
 from sarlearn import SAREMClassifier
-from sarlearn._engine.crossfit import calibrate, nothing_left
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.priors.crossfit import CrossFitPrior
 
@@ -196,7 +194,7 @@ def test_every_column_leaves_sar_em_its_propensity(biased):
     with pytest.warns(UserWarning, match="not debiased. Leave out of propensity_features"):
         model = CrossFitSARClassifier(columns, random_state=0).fit(X, s)
     plain = SAREMClassifier(columns, C=10.0).fit(X, s)
-    np.testing.assert_array_equal(model.predict_propensity(X), plain.predict_propensity(X))
+    np.testing.assert_allclose(model.predict_propensity(X), plain.predict_propensity(X), rtol=1e-10)
     assert model.class_prior_range_ == (pytest.approx(s.mean()), 1.0)
     assert model.identification_width_ == pytest.approx(1 - s.mean())
     with pytest.warns(UserWarning, match="rests on SAR-EM"):
@@ -214,38 +212,6 @@ def test_every_column_does_not_exchange_class_and_propensity():
         s = y & (np.random.default_rng(seed).random(len(y)) < 0.3)
         model = CrossFitSARClassifier(range(30), random_state=0).fit(X, s)
         assert roc_auc_score(y, model.decision_function(X)) > 0.95
-
-
-def test_slope_and_intercept_under_sar_ems_propensity_are_the_optimum(biased):
-    X, _, e, s = (part[:1500] for part in biased)
-    g = X[:, 2:8].sum(axis=1)
-    weight = np.random.default_rng(0).random(1500)
-    plain = SAREMClassifier([0, 1]).fit(X, s)
-    found = calibrate(g, s, weight, e, plain)
-
-    def loss(theta):
-        f = expit(theta[0] * g + theta[1])
-        return -weight @ np.log(np.where(s, f * e, 1 - f * e))
-
-    best = minimize(loss, [1.0, 0.0], options={"gtol": 1e-8})
-    assert [found.slope, found.intercept] == pytest.approx(best.x, rel=1e-2)  # its ridge is 0.01
-    assert found.log_likelihood == pytest.approx(-best.fun, abs=0.01)
-    f = expit(found.slope * g + found.intercept)
-    assert found.class_prior == pytest.approx(np.average(f, weights=weight))
-    backwards = calibrate(-g, s, weight, e, plain)
-    assert backwards.slope == 0
-    level = np.average(s, weights=weight) / np.average(e, weights=weight)
-    assert backwards.class_prior == pytest.approx(level, abs=0.05)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_columns_that_do_not_vary_tell_nothing(kind):
-    X = np.random.default_rng(0).standard_normal((50, 4))
-    X[:, 3] = 2.0
-    assert nothing_left(kind(X), np.array([0, 1, 2]))
-    assert nothing_left(kind(X), np.arange(4))
-    assert not nothing_left(kind(X), np.array([0, 1, 3]))
-    assert not nothing_left(kind(X), np.array([], dtype=int))
 
 
 def test_it_warns_where_fits_were_cut_short(biased):

@@ -4,19 +4,18 @@ A flexible ``f`` absorbs what labelling depends on, and nothing pulls that out a
 propensity decides. Terms are those of ``LinearColumns``.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.em import LogisticEM, run_to_slope
-from sarlearn._engine.known_fit import KnownPropensityFit
+from sarlearn._engine import crossfit, likelihood
+from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.folds import Folds, fold_flags
 from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.linear_columns import LinearColumns
-from sarlearn._engine.propensity import choose_propensity, watch
-from sarlearn._engine.stopping import ModelSlopeRule
+from sarlearn._engine.sarem import fit_sar_em
 
 # Inverse penalty of SAR-EM's class model, and of the class models that held-out scores come from.
 SAR_EM_C, SAR_EM_DECAY = 10.0, 0.9
@@ -25,10 +24,7 @@ CS = (0.1, 1.0, 10.0)
 CROSS_FIT_RIDGE = 3.0
 # Linear logits are no surer than this: the trees could not take them back.
 START_LIMIT = 6.0
-FOLD_TOLERANCE = 1e-2
 CHUNK_ROWS = 20_000
-
-Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass
@@ -62,13 +58,10 @@ class LinearStart:
 
 def sar_em_start(linear, labelled, weight, terms: np.ndarray) -> tuple[Propensity, np.ndarray]:
     """SAR-EM's propensity of the terms with these numbers, and its parameters of ``f``."""
-    propensity = choose_propensity(linear, terms, labelled, weight, 1.0)
-    em = LogisticEM(RowBlocks(linear), labelled, weight, propensity, decay=SAR_EM_DECAY, C=SAR_EM_C)
-    em.start()
-    rule = ModelSlopeRule(*watch(em.blocks, propensity), 10, 1e-4)
-    run_to_slope(em, rule, 500)
-    theta = propensity.theta
-    return Propensity(theta[:-1].copy(), float(theta[-1])), em.theta.copy()
+    rows = RowBlocks(linear).attach(labelled=labelled, weight=weight)
+    fit = fit_sar_em(rows, terms, decay=SAR_EM_DECAY, C=SAR_EM_C, propensity_C=1.0)
+    theta = fit.propensity_theta
+    return Propensity(theta[:-1], float(theta[-1])), fit.theta
 
 
 def cross_fit_start(
@@ -100,17 +93,16 @@ def fold_fits(linear, labelled, weight, e, folds: Folds, theta) -> tuple[np.ndar
 
     Returns the parameters, (n_folds, n_Cs, n_terms + 1), and the held-out logits, (n_rows, n_Cs).
     """
-    thetas = np.empty((len(folds), len(CS), linear.shape[1] + 1))
-    logits, times = np.zeros((len(e), len(CS))), np.zeros(len(e))
-    for k, (train, test) in enumerate(folds):
-        part = None if weight is None else weight[train]
-        problem = KnownPropensityFit(RowBlocks(linear[train]), labelled[train], part, e[train])
-        for i, C in enumerate(CS):
-            warm = theta if i == 0 else thetas[k, i - 1]
-            thetas[k, i] = problem.solve(C, warm, tol=FOLD_TOLERANCE).theta
-        logits[test] += RowBlocks(linear[test]).matvec(thetas[k, :, :-1].T) + thetas[k, :, -1]
-        times[test] += 1
-    return thetas, logits / times[:, None]
+    rows = RowBlocks(linear).attach(
+        labelled=labelled, weight=weight, e=e, not_e=1.0 - e, folds=fold_flags(folds, len(e))
+    )
+    thetas = crossfit.fold_fits(rows, len(folds), CS, theta)
+    logits = rows.map(crossfit.with_scores, thetas).gather(_scores)
+    return thetas.transpose(0, 2, 1), logits
+
+
+def _scores(block: Block) -> np.ndarray:
+    return block.score
 
 
 def _best(logits, e, labelled, weight) -> int:
@@ -119,6 +111,6 @@ def _best(logits, e, labelled, weight) -> int:
 
 def log_likelihood(g, e, labelled, weight) -> float:
     """Of the labels, for logits ``g`` of the class probability and propensities ``e``."""
-    f, not_f = expit(g), expit(-g)
-    logs = np.log(np.maximum(np.where(labelled, f * e, not_f + f * (1 - e)), 1e-300))
-    return float(logs.sum() if weight is None else weight @ logs)
+    f, not_f = likelihood.sigmoids(np.array(g, dtype=np.float64))
+    found = likelihood.terms(f, not_f, evidence_of_labels(e, 1.0 - e, labelled))
+    return likelihood.log_likelihood(found.chance, weight)

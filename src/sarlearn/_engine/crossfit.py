@@ -150,7 +150,7 @@ class LinearScorer:
 
     def __call__(self, rows: Rows, start: np.ndarray) -> Rows:
         thetas = fold_fits(rows, self._n_folds, self._Cs, start, self._report)
-        rows = rows.map(_with_scores, thetas)
+        rows = rows.map(with_scores, thetas)
         self.held_out = rows.total(_log_likelihoods)
         best = int(np.argmax(self.held_out))
         self.C = float(self._Cs[best])
@@ -211,7 +211,8 @@ def nothing_left(rows: Rows, columns: np.ndarray) -> bool:
         return False
     ends = rows.each(_ends)
     low, high = np.min([end[0] for end in ends], axis=0), np.max([end[1] for end in ends], axis=0)
-    return not np.delete(high > low, columns).any()
+    # A column with gaps counts as one that varies.
+    return bool(np.delete(high == low, columns).all())
 
 
 def _open(labels: LabelFit, label_share: float) -> Profile:
@@ -240,7 +241,7 @@ def _training(block: Block, fold: int) -> Block:
     return block.with_columns(weight=trains if block.weight is None else trains * block.weight)
 
 
-def _with_scores(block: Block, thetas: np.ndarray) -> Block:
+def with_scores(block: Block, thetas: np.ndarray) -> Block:
     """Logits of each row by the fits that have not seen it, one column per ``C``."""
     X, out = block.X, np.zeros((block.n_rows, thetas.shape[2]))
     for fold, theta in enumerate(thetas):

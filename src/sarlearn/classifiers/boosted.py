@@ -17,6 +17,7 @@ from sarlearn._compat import (
     reporter,
     with_callbacks,
 )
+from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.boosting import (
     BoostedFit,
     BoostingSettings,
@@ -24,7 +25,8 @@ from sarlearn._engine.boosting import (
     fit_boosted,
     n_looks,
 )
-from sarlearn._engine.crossfit import WIDE, make_folds, nothing_left
+from sarlearn._engine.crossfit import WIDE, nothing_left
+from sarlearn._engine.folds import make_folds
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import TreeSettings, lightgbm
 from sarlearn._validation import check_propensity, refuse_dask, resolve_features
@@ -274,7 +276,7 @@ class BoostedSARClassifier(SARClassifier):
             X, self.categories_.columns, self.linear_columns_, terms, labelled, weight, known
         )
         settings = self._settings()
-        open_ = known is None and nothing_left(X, columns)
+        open_ = known is None and nothing_left(RowBlocks(X), columns)
         report = reporter(self, n_looks(settings, self.n_runs), "look")
         with one_blas_thread():
             folds = self._folds(X, labelled, kept)
