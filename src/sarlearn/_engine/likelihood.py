@@ -92,18 +92,17 @@ class Terms(NamedTuple):
 def terms(f, not_f, seen: Evidence) -> Terms:
     """The terms of rows with class probabilities ``f`` and their complements."""
     missed = not_f * seen.negative
-    both = f * seen.decayed
-    both += missed
-    share = np.reciprocal(both)
+    found = f * seen.decayed
+    both = found + missed
     chance = f * seen.positive
     chance += missed
     residual = f * not_f
     residual *= seen.surplus
-    residual *= share
-    missed *= share
-    both = f * seen.decayed
-    both *= share
-    return Terms(chance, both, missed, residual)
+    residual /= both
+    # By division, not by the reciprocal: where nothing speaks for a negative, q is 1 exactly.
+    found /= both
+    missed /= both
+    return Terms(chance, found, missed, residual)
 
 
 def class_curvature(f, not_f, found: Terms, *, observed: bool) -> np.ndarray:
