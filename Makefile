@@ -33,6 +33,7 @@ bench: $(READY)
 reproduce: $(READY)
 	$(BIN)/python -m experiments run experiments/paper/$(if $(FULL),full,reduced).toml
 	$(BIN)/python -m experiments report paper
+	$(BIN)/python -m experiments numbers README.md
 
 lint: $(READY)
 	$(BIN)/ruff check .
