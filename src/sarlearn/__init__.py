@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sarlearn.backends.batches import Batches
     from sarlearn.classifiers import (
         BoostedSARClassifier,
         CrossFitSARClassifier,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Batches",
     "BoostedSARClassifier",
     "CrossFitSARClassifier",
     "KnownPropensityClassifier",
@@ -36,6 +38,7 @@ __all__ = [
 # Where each public name lives. They are imported when first asked for: scikit-learn takes a
 # second to import, and `sarlearn --help` should not wait for it.
 _HOMES = {
+    "Batches": "backends.batches",
     "BoostedSARClassifier": "classifiers",
     "CrossFitSARClassifier": "classifiers",
     "KnownPropensityClassifier": "classifiers",

@@ -25,8 +25,19 @@ def is_dask(X) -> bool:
     return type(X).__module__.partition(".")[0] == "dask"
 
 
+def is_batches(X) -> bool:
+    """Whether ``X`` is a :class:`~sarlearn.Batches`, told without importing Arrow."""
+    return type(X).__name__ == "Batches" and type(X).__module__ == "sarlearn.backends.batches"
+
+
 def refuse_dask(X, who: str) -> None:
-    """Refuse Dask input where a method needs its rows in memory."""
+    """Refuse Dask input, and batches, where a method needs its rows in memory."""
+    if is_batches(X):
+        raise TypeError(
+            f"{who} needs its rows in memory and got {X!r}. Read them, or a sample of them, into a "
+            "data frame; from batches SAREMClassifier and CrossFitSARClassifier learn, with "
+            "logistic models."
+        )
     if is_dask(X):
         raise TypeError(
             f"{who} needs its rows in memory and got {type(X).__module__}.{type(X).__name__}. "

@@ -22,6 +22,7 @@ from sarlearn._validation import (
     encode_labels,
     encode_new_labels,
     fill_labels,
+    is_batches,
     is_dask,
     refuse_dask,
 )
@@ -101,6 +102,8 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Rows that know their labels and weights, wherever they lie."""
         if is_dask(X):
             return Input(self._dask_rows(X, s, sample_weight))
+        if is_batches(X):
+            return Input(self._batch_rows(X, s, sample_weight))
         X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
         return Input(RowBlocks(X).attach(labelled=labelled, weight=weight), X, kept)
 
@@ -119,8 +122,23 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             del self.feature_names_in_
         return rows
 
+    def _batch_rows(self, batches, label, weight):
+        """The same of batches: label and weight are columns of theirs."""
+        from sarlearn.backends.batches import read_rows
+
+        def encode(s):
+            return encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
+
+        rows, self.classes_ = read_rows(batches, label, weight, encode, self._sarem_fits)
+        self.feature_names_in_ = np.array(batches.features(label, weight), dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return rows
+
     def _lazily(self, method, X, *s, **about):
-        """A prediction for Dask input, computed when and where Dask does."""
+        """A prediction for Dask input, computed when and where Dask does; or of batches, now."""
+        if is_batches(X):
+            check_is_fitted(self)
+            return X.of(self.feature_names_in_).predict(method, *s)
         from sarlearn.backends.dask.rows import predict_lazily
 
         check_is_fitted(self)
@@ -158,7 +176,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        if is_dask(X):
+        if is_dask(X) or is_batches(X):
             return self._lazily(self.decision_function, X)
         return self._logit(self._check_predict(X))
 
@@ -173,7 +191,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows, 2)
         """
-        if is_dask(X):
+        if is_dask(X) or is_batches(X):
             return self._lazily(self.predict_proba, X, columns=self.classes_)
         f = self._class_probability(self._check_predict(X))
         return np.column_stack([1 - f, f])
@@ -189,7 +207,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        if is_dask(X):
+        if is_dask(X) or is_batches(X):
             return self._lazily(self.predict, X, dtype=self.classes_.dtype)
         f = self._class_probability(self._check_predict(X))
         return self.classes_[(f > 0.5).astype(int)]
@@ -212,7 +230,7 @@ class SARClassifier(PUClassifier):
         -------
         ndarray of shape (n_rows,)
         """
-        if is_dask(X):
+        if is_dask(X) or is_batches(X):
             return self._lazily(self.predict_propensity, X)
         return self._propensity(self._check_predict(X))
 
@@ -229,7 +247,7 @@ class SARClassifier(PUClassifier):
         -------
         ndarray of shape (n_rows,)
         """
-        if is_dask(X):
+        if is_dask(X) or is_batches(X):
             return self._lazily(self.predict_posterior, X, s)
         X = self._check_predict(X)
         labelled = encode_new_labels(s, self.classes_, X.shape[0])

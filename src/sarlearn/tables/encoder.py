@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from sarlearn._validation import is_dask
+from sarlearn._validation import is_batches, is_dask
 from sarlearn.exceptions import (
     IdentifierColumnWarning,
     ManyLevelsWarning,
@@ -116,10 +116,12 @@ class TableEncoder(  # type: ignore[call-arg]
     def fit(self, X, y=None):
         """Learn the kinds, medians, scales and categories of the columns of ``X``.
 
-        A Dask DataFrame is looked at once; its medians are good to one part in 4,096.
+        A Dask DataFrame, or batches, are looked at once; medians are good to one part in 4,096.
         """
         self._check_settings()
-        if is_dask(X):
+        if is_batches(X):  # the label is a column of theirs
+            X = X.of(X.features(y if isinstance(y, str) else None))
+        if is_dask(X) or is_batches(X):
             return self._fit_partitions(X)
         frame = as_frame(X)
         left_out = dict.fromkeys(self.drop, "left out")
@@ -144,15 +146,14 @@ class TableEncoder(  # type: ignore[call-arg]
         return self
 
     def _fit_partitions(self, X):
-        from sarlearn.backends.dask.read import each_partition
-        from sarlearn.tables.sums import column_sums, imputer_of, merged, scaler_of
+        from sarlearn.tables.sums import column_sums, each_part, imputer_of, merged, scaler_of
 
-        found = merged(each_partition(X, column_sums, tuple(self.drop)))
+        found = merged(each_part(X, column_sums, tuple(self.drop)))
         dated = [name for name, sums in found.items() if sums.reading.kind == "date"]
         if dated and self.dates == "days":
             raise ValueError(
-                f"Columns of dates ({', '.join(dated)}) become numbers only for rows in memory; on "
-                "Dask turn them into numbers first, or leave them out."
+                f"Columns of dates ({', '.join(dated)}) become numbers only for rows in memory; "
+                "elsewhere turn them into numbers first, or leave them out."
             )
         left_out = {n: ColumnReading(n, "category", 0, dropped="left out") for n in self.drop}
         self._set_readings([found[n].reading if n in found else left_out[n] for n in X.columns])
@@ -339,6 +340,8 @@ class TableEncoder(  # type: ignore[call-arg]
         import narwhals as nw
 
         check_is_fitted(self)
+        if is_batches(X):
+            return X.transformed(self.transform, self.feature_names_out_)
         if is_dask(X):
             from sarlearn.backends.dask.rows import predict_lazily
 

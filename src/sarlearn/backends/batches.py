@@ -1,0 +1,482 @@
+"""Rows that are read again and again in Arrow record batches: more than memory holds, no cluster.
+
+A pass reads the source from its beginning, converts it to blocks of a fixed number of rows, and
+forgets them. Reading runs ahead of computing in a thread. What is kept of a row is its label, and
+its folds and weight where there are any.
+"""
+
+import copy
+import itertools
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sarlearn._engine.blocks import BLOCK_ELEMENTS, COMPILED_BLOCK_ELEMENTS, Block, add_up
+from sarlearn._engine.on_demand import compiled, expect
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.units import Units
+
+# Rows that are read at once; a few such chunks are in memory at any time.
+CHUNK_ROWS = 2**16
+AHEAD = 2
+# Smaller parts of a step are tried this many at a time: reading costs more than they do.
+TRIES = 4
+
+_FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".csv": "csv",
+}
+
+
+class Batches:
+    """A table that is read in batches, again and again, to learn from more than memory holds.
+
+    Learners that work on batches take it as ``X``, with the name of its label column as ``y``:
+    :class:`~sarlearn.SAREMClassifier`, :class:`~sarlearn.CrossFitSARClassifier`, and the
+    pipelines of :func:`~sarlearn.make_table_classifier` around them. Every pass over the data
+    reads the source once; the result is that of the same rows in memory. The source must give
+    the same rows in the same order each time.
+
+    Parameters
+    ----------
+    source : path, pattern, pyarrow Dataset or Table, DuckDB relation, polars LazyFrame, callable
+        A path is a Parquet, Arrow or CSV file, or a folder of them; a pattern such as
+        ``"data/*.parquet"`` is several, in the order of their names. A callable is called for
+        every pass, and returns an iterator of Arrow record batches or tables, or of data frames
+        of pandas or polars.
+    columns : sequence of str, default=None
+        Columns to learn from; by default all but those that are named as label and weight.
+
+    Attributes
+    ----------
+    names : list of str
+        All columns of the source.
+
+    See Also
+    --------
+    sarlearn.to_sql : score rows in the database that holds them.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.backends.batches import Batches
+    >>> rng = np.random.default_rng(0)
+    >>> x, seen = rng.normal(size=(2, 1000))
+    >>> s = (x > 0) & (rng.random(1000) < 1 / (1 + np.exp(-seen)))
+    >>> table = pa.table({"x": x, "seen": seen, "labelled": s})
+    >>> model = SAREMClassifier(["seen"]).fit(Batches(table), "labelled")
+    >>> model.predict_proba(Batches(table)).shape
+    (1000, 2)
+    """
+
+    def __init__(self, source, *, columns: Sequence[str] | None = None):
+        self.source, self.columns = source, columns
+        self._read, self.names = _reader(source)
+        self._transforms: list[Callable] = []
+        self._out: list[str] | None = None
+        self._check(columns or ())
+
+    def __repr__(self) -> str:
+        return f"Batches({self.source!r})"
+
+    def transformed(self, transform: Callable, names: Iterable[str]) -> "Batches":
+        """The same rows after a transformation of each batch that gives the named columns."""
+        out = copy.copy(self)
+        out._transforms, out._out = [*self._transforms, transform], [str(name) for name in names]
+        return out
+
+    def features(self, *others: str | None) -> list[str]:
+        """The columns to learn from, as they are after transformations."""
+        return self._out if self._out is not None else self._inputs(*others)
+
+    def _inputs(self, *others: str | None) -> list[str]:
+        self._check(others)
+        return [name for name in self.columns or self.names if name not in others]
+
+    def _check(self, names: Iterable[str | None]) -> None:
+        for name in names:
+            if name is not None and name not in self.names:
+                known = _listed(self.names)
+                raise ValueError(f"The source has no column {name!r}; it has {known}.")
+
+    def of(self, names: Iterable[str]) -> "Batches":
+        """The same rows with only the named columns to look at; as they are once transformed."""
+        if self._out is not None:
+            return self
+        out = copy.copy(self)
+        out.columns = [str(name) for name in names]
+        out._check(out.columns)
+        return out
+
+    def frames(self, n_rows: int = CHUNK_ROWS, *others: str | None) -> Iterator[tuple[Any, Any]]:
+        """For each chunk the columns to learn from, transformed, and the other columns named."""
+        inputs, further = self._inputs(*others), [name for name in others if name is not None]
+        for table in _rechunked(self._read([*inputs, *further]), n_rows):
+            frame = table.select(inputs)
+            for transform in self._transforms:
+                frame = transform(frame)
+            yield frame, table.select(further)
+
+    def each(self, function: Callable, *arguments) -> list:
+        """``function(frame, *arguments)`` of every chunk, in order."""
+        return [function(frame, *arguments) for frame, _ in _ahead(self.frames())]
+
+    def predict(self, method: Callable, label: str | None = None) -> np.ndarray:
+        """A prediction of every row."""
+        found = []
+        for frame, further in _ahead(self.frames(CHUNK_ROWS, label)):
+            labels = [] if label is None else [_column(further, label)]
+            found.append(method(_as_input(frame), *labels))
+        return np.concatenate(found)
+
+
+class BatchRows(Rows):
+    """The rows of :class:`Batches`, for solvers: blocks are made anew in every pass.
+
+    Parameters
+    ----------
+    batches : Batches
+    label, weight : str
+        Columns that are no features.
+    kept : boolean ndarray of shape (n_rows,) or None
+        Rows to learn from.
+    """
+
+    is_sparse = False
+
+    def __init__(self, batches: Batches, label: str, weight: str | None, n_rows: int, kept, dtype):
+        self._batches, self._others, self._kept = batches, (label, weight), kept
+        self._steps: list[tuple] = []
+        n_columns, n_total = len(batches.features(label, weight)), n_rows
+        most = COMPILED_BLOCK_ELEMENTS if compiled() else BLOCK_ELEMENTS
+        self._block_rows = min(max(512, most // max(n_columns, 1)), CHUNK_ROWS)
+        self._chunk_rows = CHUNK_ROWS // self._block_rows * self._block_rows
+        self._n_read, self._dtype = n_total, dtype
+        n_left = n_total if kept is None else int(kept.sum())
+        self.shape, self.nnz = (n_left, n_columns), n_left * n_columns
+        self.units = Units.plain(n_columns)
+        self._slices = list(self._cuts())
+
+    def _cuts(self) -> Iterator[slice]:
+        """Where blocks begin and end among the rows that are kept."""
+        first = 0
+        for start in range(0, self._n_read, self._chunk_rows):
+            stop = min(start + self._chunk_rows, self._n_read)
+            n = stop - start if self._kept is None else int(self._kept[start:stop].sum())
+            for k in range(0, n, self._block_rows):
+                yield slice(first + k, first + min(k + self._block_rows, n))
+            first += n
+
+    @property
+    def slices(self) -> list[slice]:
+        return self._slices
+
+    def map(self, function: Callable, *arguments, per_block: list | None = None) -> "BatchRows":
+        out = copy.copy(self)
+        out._steps = [*self._steps, (function, arguments, per_block)]
+        return out
+
+    def total(self, function: Callable, *arguments):
+        return add_up(function(block, *arguments) for block in self._blocks())
+
+    def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
+        """The first alone, then several in one pass."""
+        requests, size = iter(requests), 1
+        while some := list(itertools.islice(requests, size)):
+            passes = ([function(block, *request) for request in some] for block in self._blocks())
+            sums = next(passes)
+            for parts in passes:
+                for k, part in enumerate(parts):
+                    sums[k] += part
+            yield from zip(some, sums, strict=True)
+            size = TRIES
+
+    def each(self, function: Callable, *arguments, per_block: list | None = None) -> list:
+        if per_block is None:
+            return [function(block, *arguments) for block in self._blocks()]
+        pairs = zip(self._blocks(), per_block, strict=True)
+        return [function(block, *arguments, extra) for block, extra in pairs]
+
+    def _blocks(self) -> Iterator[Block]:
+        """One pass: every block, with what the steps made of it."""
+        number, slices = 0, self._slices
+        for X in _ahead(self._matrices()):
+            for start in range(0, len(X), self._block_rows):
+                if number == len(slices):
+                    raise ValueError(self._changed())
+                block = Block(slices[number], X[start : start + self._block_rows])
+                if len(block.matrix) != block.n_rows:
+                    raise ValueError(self._changed())
+                for function, arguments, per_block in self._steps:
+                    extra = () if per_block is None else (per_block[number],)
+                    block = function(block, *arguments, *extra)
+                yield block
+                number += 1
+        if number != len(slices):
+            raise ValueError(self._changed())
+
+    def _matrices(self) -> Iterator[np.ndarray]:
+        first = 0
+        for frame, _ in self._batches.frames(self._chunk_rows, *self._others):
+            X = to_matrix(frame, first, self._dtype)
+            stop = first + len(X)
+            yield X if self._kept is None else X[self._kept[first:stop]]
+            first = stop
+
+    def _changed(self) -> str:
+        return (
+            f"{self._batches!r} gave other rows than when it was first read: {self._n_read:,} "
+            "then. Rows must not be added or taken away while a model is fitted."
+        )
+
+
+def read_rows(
+    batches: Batches, label, weight, encode: Callable[[np.ndarray], tuple], fits: float
+) -> tuple[Rows, np.ndarray]:
+    """Checked rows that know their labels and weights, and the two label values: one pass.
+
+    Parameters
+    ----------
+    label, weight : str
+        Columns of the source.
+    encode : callable
+        Gives the mask of labelled rows and the label values for all labels.
+    fits : float
+        What is about to be done with them, in SAR-EM fits.
+    """
+    _check_name("y", label, batches)
+    if weight is not None:
+        _check_name("sample_weight", weight, batches)
+    labels, weights, n_rows, dtype = [], [], 0, np.dtype(np.float32)
+    for frame, further in _ahead(batches.frames(CHUNK_ROWS, label, weight)):
+        X = to_matrix(frame, n_rows)
+        dtype = np.promote_types(dtype, X.dtype)
+        n_rows += len(X)
+        labels.append(_column(further, label))
+        if weight is not None:
+            weights.append(_weights(_column(further, weight), weight, n_rows - len(X)))
+    if not n_rows:
+        raise ValueError(f"{batches!r} has no rows.")
+    labelled, classes = encode(np.concatenate(labels))
+    del labels
+    n_columns = len(batches.features(label, weight))
+    expect(n_rows, n_rows * n_columns, False, dtype.name, fits)
+    values = np.concatenate(weights) if weights else None
+    kept = None if values is None or values.all() else values > 0
+    rows = BatchRows(batches, label, weight, n_rows, kept, dtype)
+    if kept is not None and values is not None:
+        labelled, values = labelled[kept], values[kept]
+    return rows.attach(labelled=labelled, weight=values), classes
+
+
+def _check_name(what: str, name, batches: Batches) -> None:
+    if not isinstance(name, str):
+        raise TypeError(
+            f"With batches {what} is the name of a column of theirs, which is read with the other "
+            f"columns; got {type(name).__name__}. Columns: {_listed(batches.names)}."
+        )
+
+
+def _weights(values: np.ndarray, name: str, first: int) -> np.ndarray:
+    weights = values.astype(np.float64)
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"The weight {name!r} must not be negative, missing or infinite; row {first + row} has "
+            f"{values[row]!r}."
+        )
+    return weights
+
+
+# -- from Arrow to NumPy ---------------------------------------------------------------------------
+
+
+def to_matrix(frame, first: int = 0, dtype=None) -> np.ndarray:
+    """Columns of numbers as a matrix in C order: float32 where all are, float64 otherwise."""
+    names = [str(name) for name in frame.columns] if not _is_arrow(frame) else frame.column_names
+    columns = [_column(frame, name) for name in names]
+    if dtype is None:
+        narrow = all(column.dtype == np.float32 for column in columns)
+        dtype = np.float32 if narrow and columns else np.float64
+    X = np.empty((len(frame), len(names)), dtype=dtype)
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        if column.dtype.kind not in "fiub":
+            raise ValueError(
+                f"Column {name!r} holds {column.dtype}, not numbers. Leave it out with "
+                "Batches(..., columns=[...]), or encode it: make_table_classifier."
+            )
+        X[:, j] = column
+        if not np.isfinite(X[:, j].sum()) and not np.isfinite(X[:, j]).all():
+            row = int(np.argmin(np.isfinite(X[:, j])))
+            raise ValueError(
+                f"Column {name!r} is missing or infinite in row {first + row}. Fill gaps before, "
+                "or use make_table_classifier, which does."
+            )
+    return X
+
+
+def _is_arrow(frame) -> bool:
+    return hasattr(frame, "column_names")
+
+
+def _column(frame, name: str) -> np.ndarray:
+    if _is_arrow(frame):
+        column = frame.column(name)
+        return column.to_numpy() if hasattr(column, "chunks") else np.asarray(column)
+    return np.asarray(frame[name])
+
+
+def _as_input(frame):
+    """What a learner checks: a data frame with its names."""
+    return frame.to_pandas() if _is_arrow(frame) else frame
+
+
+# -- sources -------------------------------------------------------------------------------------
+
+
+def _reader(source) -> tuple[Callable[[list[str]], Iterator], list[str]]:
+    """A function that reads some columns from the beginning, and the names of all."""
+    try:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+    except ImportError as error:
+        raise ImportError("Batches need pyarrow: pip install 'sarlearn[tables]'.") from error
+
+    if isinstance(source, str | os.PathLike):
+        source = _dataset(os.fspath(source), ds)
+    if isinstance(source, pa.Table):
+        source = ds.dataset(source)
+    if isinstance(source, ds.Dataset):
+        dataset = source
+        options = {"batch_readahead": 2, "fragment_readahead": 1}
+        return lambda names: dataset.to_batches(columns=names, **options), dataset.schema.names
+    kind = f"{type(source).__module__.partition('.')[0].lstrip('_')}.{type(source).__name__}"
+    if kind == "duckdb.DuckDBPyRelation":
+        return lambda names: _from_duckdb(source, names), list(source.columns)
+    if kind == "polars.LazyFrame":
+        names = source.collect_schema().names()
+        return lambda some: source.select(some).collect_batches(maintain_order=True), names
+    if callable(source):
+        first = next(iter(source()), None)
+        if first is None:
+            raise ValueError("The callable gave an iterator without batches.")
+        return lambda names: iter(source()), _arrow(first).column_names
+    raise TypeError(
+        "Batches takes a path, a pyarrow Dataset or Table, a DuckDB relation, a polars LazyFrame, "
+        f"or a callable that returns an iterator of batches; got {type(source).__name__}."
+        + (" An iterator can be read only once." if hasattr(source, "__next__") else "")
+    )
+
+
+def _from_duckdb(relation, names: list[str]):
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    return relation.project(quoted).to_arrow_reader(CHUNK_ROWS)
+
+
+def _dataset(path: str, ds):
+    """The files of a path, a folder or a pattern, in the order of their names."""
+    import glob
+
+    if os.path.isdir(path):
+        files = sorted(str(f) for f in Path(path).rglob("*") if f.suffix.lower() in _FORMATS)
+    else:
+        files = sorted(glob.glob(path)) if glob.has_magic(path) else [path]
+    if not files or not os.path.exists(files[0]):
+        raise FileNotFoundError(f"There is no table {path}.")
+    kinds = {_FORMATS.get(Path(name).suffix.lower()) for name in files}
+    if len(kinds) > 1 or None in kinds:
+        raise ValueError(
+            f"{path} must be files of one kind: {', '.join(_FORMATS)}; got "
+            f"{_listed(sorted({Path(name).suffix for name in files}))}."
+        )
+    return ds.dataset(files, format=kinds.pop())
+
+
+def _arrow(batch):
+    """A batch of any kind as an Arrow table."""
+    import pyarrow as pa
+
+    if isinstance(batch, pa.Table):
+        return batch
+    if isinstance(batch, pa.RecordBatch):
+        return pa.Table.from_batches([batch])
+    if hasattr(batch, "to_arrow"):  # polars
+        return batch.to_arrow()
+    if type(batch).__module__.startswith("pandas"):
+        return pa.Table.from_pandas(batch, preserve_index=False)
+    raise TypeError(
+        f"A batch must be an Arrow record batch or table, or a data frame; got "
+        f"{type(batch).__name__}."
+    )
+
+
+def _rechunked(batches: Iterable, n_rows: int) -> Iterator:
+    """Tables of exactly so many rows, but for the last: however a source cuts them."""
+    import pyarrow as pa
+
+    waiting: list = []
+    n_waiting = 0
+    for batch in batches:
+        table = _arrow(batch)
+        while n_waiting + len(table) >= n_rows:
+            head = table.slice(0, n_rows - n_waiting)
+            yield pa.concat_tables([*waiting, head], promote_options="permissive").combine_chunks()
+            table, waiting, n_waiting = table.slice(len(head)), [], 0
+        if len(table):
+            waiting.append(table)
+            n_waiting += len(table)
+    if waiting:
+        yield pa.concat_tables(waiting, promote_options="permissive").combine_chunks()
+
+
+def _ahead(items: Iterator) -> Iterator:
+    """The same items, made in a thread while earlier ones are worked on."""
+    made: queue.Queue = queue.Queue(AHEAD)
+    stop, end = threading.Event(), object()
+
+    def put(item) -> bool:
+        while not stop.is_set():
+            try:
+                made.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def work() -> None:
+        try:
+            for item in items:
+                if not put((item, None)):
+                    return
+            put((end, None))
+        except BaseException as error:  # raised where the item is wanted
+            put((end, error))
+
+    thread = threading.Thread(target=work, name="sarlearn-read-ahead", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = made.get()
+            if error is not None:
+                raise error
+            if item is end:
+                return
+            yield item
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
