@@ -1,7 +1,8 @@
 """Checks of user input: labels, propensity columns, known propensities. Every check, once."""
 
+import contextlib
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from sklearn.utils import assert_all_finite
@@ -289,3 +290,44 @@ def check_propensity(propensity, labelled: np.ndarray) -> np.ndarray:
             f"({int(impossible.sum())} such rows): a row that was labelled had a positive chance."
         )
     return values
+
+
+@contextlib.contextmanager
+def pointing_to_tables(X, learner: str) -> Iterator[None]:
+    """Where a check refuses words or gaps, say what takes a table as it is."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        what = _words_or_gaps(X)
+        if what is None:
+            raise
+        first = (str(error).splitlines() or [""])[0].rstrip(".")
+        raise ValueError(
+            f"{first}. X has {what}, and {learner} needs numbers: make_table_classifier takes a "
+            "data frame with words and gaps as it is."
+        ) from error
+
+
+def _words_or_gaps(X) -> str | None:
+    """Whether a table or an array holds text or missing numbers; None for anything else."""
+    try:
+        values = np.asarray(X.data if hasattr(X, "toarray") else X)
+    except (TypeError, ValueError):
+        return None
+    if values.dtype.kind in "US":
+        return "words"
+    if values.dtype.kind == "f":
+        return "gaps" if np.isnan(values).any() else None
+    if values.dtype.kind != "O":
+        return None
+    cells = values.ravel().tolist()
+    if any(isinstance(cell, str) for cell in cells):
+        return "words"
+    return "gaps" if any(map(_is_gap, cells)) else None
+
+
+def _is_gap(cell) -> bool:
+    """None, NaN, or pandas' own."""
+    if isinstance(cell, float):
+        return cell != cell
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")

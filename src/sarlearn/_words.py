@@ -8,6 +8,9 @@ from collections.abc import Sequence
 # Cells of a table with fewer expected cases than this carry no ratio (Cochran, Biometrics 10,
 # 417, 1954).
 ENOUGH = 5
+# Widths of the range of class priors that the labels admit. Where estimates were good it was
+# below the first; above the second the mean error was five times that of the others.
+NARROW, WIDE = 0.05, 0.2
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:
@@ -64,8 +67,8 @@ def share_text(value: float) -> str:
 def odds_sentence(row: dict, outcome: str) -> str:
     """An odds ratio in words: how the odds of ``outcome`` compare.
 
-    ``row`` has ``odds_ratio``, ``against``, ``numeric`` (is that a number?) and, where counts
-    are known, ``few``, ``rows`` and ``labelled``.
+    ``row`` has ``odds_ratio``; ``against`` and ``numeric`` (is that a number?), or a ``step`` in
+    words; and, where counts are known, ``few``, ``rows`` and ``labelled``.
     """
     if row.get("few"):
         return (
@@ -73,10 +76,9 @@ def odds_sentence(row: dict, outcome: str) -> str:
             f"{row['labelled']:,} of them labelled."
         )
     ratio = row["odds_ratio"]
+    if "step" in row:  # nothing is known of the column but its scale
+        return f"{row['step']} multiplies the odds of {outcome} by {_factor(ratio)}."
     others = f"those {'at' if row['numeric'] else 'of'} {row['against']}"
-    if row["against"] == "1 less":  # nothing is known of the column but its name
-        more = f"One more of {row['attribute']}"
-        return f"{more} multiplies the odds of {outcome} by {_factor(ratio)}."
     if 0.95 <= ratio <= 1.05:
         return f"The odds of {outcome} are about {others}."
     if ratio > 1:
@@ -88,3 +90,53 @@ def _factor(ratio: float) -> str:
     if ratio > 100:
         return "more than 100"
     return f"{ratio:.1f}" if ratio >= 0.95 else number_text(ratio, 2)
+
+
+def range_sentence(low: float, high: float, hidden: Sequence[float] | None = None) -> str:
+    """How well the labels pin the class prior down.
+
+    ``hidden`` are the numbers of hidden positives at the two ends, where rows can be counted.
+    """
+    ends = f"{low:.1%} to {high:.1%}"
+    if hidden is not None:
+        ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
+    if high - low > WIDE:
+        return (
+            f"Caution: the labels do not pin the class prior down. They admit anything from {ends}."
+            " Take the number of hidden positives as a guess; label more rows, add columns that "
+            "tell the classes apart, or name fewer propensity columns."
+        )
+    how = "well" if high - low <= NARROW else "roughly"
+    return (
+        f"The labels pin the class prior down {how}: they admit {ends}. The range holds if the "
+        "model does; it is no confidence interval."
+    )
+
+
+def settled_sentence(n_iter: int, converged: bool, what: str = "The fit") -> str:
+    """Whether a fit came to rest."""
+    settled = "settled" if converged else "had not settled"
+    return f"{what} {settled} after {counted(n_iter, 'round')}."
+
+
+def model_summary(
+    name: str,
+    class_prior: float,
+    label_frequency: float | None,
+    ends: tuple[float, float] | None,
+    odds: Sequence[dict],
+    rounds: tuple[int, bool] | None,
+) -> str:
+    """What a fitted learner says, a sentence per line."""
+    first = f"{name}: an estimated {class_prior:.1%} of the rows are positive (class prior)"
+    if label_frequency is not None:
+        first += f"; {label_frequency:.1%} of the positives are labelled (label frequency)"
+    lines = [f"{first}."]
+    if ends is not None:
+        lines.append(range_sentence(*ends))
+    if odds:
+        lines.append("Who gets labelled:")
+        lines += [f"  {row['level']}: {odds_sentence(row, 'being labelled')}" for row in odds]
+    if rounds is not None:
+        lines.append(settled_sentence(*rounds))
+    return "\n".join(lines)

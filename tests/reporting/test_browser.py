@@ -1,7 +1,9 @@
 """The report in a real browser: nothing runs, nothing is fetched, everything fits."""
 
+import base64
 import json
 import shutil
+import subprocess
 
 import pytest
 
@@ -33,7 +35,10 @@ def pages(tmp_path_factory):
         ["age", "plan"], drop=["patient_id", "diagnosed"], method="cross-fit", cv=2, random_state=0
     ).fit(table, table["diagnosed"])
     checks = run_checks(model, table, table["diagnosed"], n_draws=19, n_resamples=20, n_starts=2)
-    Report(summarize(model, table, table["diagnosed"], checks=checks)).save(folder / "checked.html")
+    summary = summarize(
+        model, table, table["diagnosed"], checks=checks, command="sarlearn fit p.csv --check"
+    )
+    Report(summary).save(folder / "checked.html")
     hostile_table = hostile(n=10_000, n_columns=200)
     label, script = "<u>label</u>", hostile_table.columns[0]
     drop = [label, "<id>"]
@@ -148,7 +153,7 @@ def test_themes_differ_and_text_can_be_read(browser, pages):
     """Contrast of the running text, headings and figure text is at least 4.5 in both themes."""
     backgrounds = set()
     for theme in THEMES:
-        show(browser, pages / "ordinary.html", 1280, theme)
+        show(browser, pages / "checked.html", 1280, theme)
         pairs = browser.execute_script(
             """
             const found = [];
@@ -158,8 +163,9 @@ def test_themes_differ_and_text_can_be_read(browser, pages):
                 if (c !== 'rgba(0, 0, 0, 0)') return c;
               }
             };
-            for (const q of ['h1', '.lead', '.kicker', '.tile dt', '.note, .intro', 'thead th',
-                             'td', 'figcaption', 'footer p', '.plain li']) {
+            for (const q of ['h1', '.lead', '.kicker', '.tile dt', '.ends-of', '.note, .intro',
+                             'nav a', 'thead th', 'td', 'figcaption', '.facts dt', '.plain li',
+                             'code', 'summary']) {
               const e = document.querySelector(q);
               found.push([q, getComputedStyle(e).color, solid(e)]);
             }
@@ -211,6 +217,79 @@ def test_tables_wider_than_the_phone_scroll_by_themselves(browser, pages):
     assert all(row == ["auto", 0] for row in scrolling)
 
 
+def test_what_is_cut_off_at_390_pixels_shows(browser, pages):
+    """No heading lies in what scrolls; a wide table says so; nothing is cut off elsewhere."""
+    show(browser, pages / "checked.html", 390, "dark")
+    inside = browser.execute_script(
+        "return document.querySelectorAll('.scroll h3, .scroll caption').length"
+    )
+    assert inside == 0
+    silent = browser.execute_script(
+        """
+        return [...document.querySelectorAll('.scroll')]
+          .filter(e => e.scrollWidth > e.clientWidth + 1)
+          .filter(e => !getComputedStyle(e).backgroundImage.includes('linear-gradient'))
+          .map(e => e.getAttribute('aria-label'));
+        """
+    )
+    assert silent == []
+    hints = browser.execute_script(
+        "return [...document.querySelectorAll('.swipe')]"
+        ".map(e => [e.getBoundingClientRect().height > 0,"
+        " e.nextElementSibling.scrollWidth > e.nextElementSibling.clientWidth])"
+    )
+    assert len(hints) == 3
+    assert all(hint == [True, True] for hint in hints)
+    cut = browser.execute_script(
+        """
+        return [...document.querySelectorAll('h1, h2, h3, p, li, dt, dd, figcaption')]
+          .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0)
+          .map(e => e.textContent.slice(0, 60));
+        """
+    )
+    assert cut == []
+    show(browser, pages / "checked.html", 1280, "dark")
+    hidden = browser.execute_script(
+        "return [...document.querySelectorAll('.swipe')].every(e => !e.offsetHeight)"
+    )
+    assert hidden
+
+
+@pytest.mark.parametrize("theme", [*THEMES, "print"])
+def test_bars_of_labelled_hidden_and_other_rows_stand_apart(browser, pages, theme):
+    """Neighbours have a contrast of 3 at least (WCAG 2.2, 1.4.11)."""
+    show(browser, pages / "checked.html", 1280, "light" if theme == "print" else theme)
+    if theme == "print":
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    known, hidden, rest = browser.execute_script(
+        "return ['known', 'hidden', 'rest'].map("
+        "name => getComputedStyle(document.querySelector(`.split .${name}`)).backgroundColor)"
+    )
+    band, mark = browser.execute_script(
+        "return ['band', 'mark'].map("
+        "name => getComputedStyle(document.querySelector(`.range .${name}`)).backgroundColor)"
+    )
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    for pair in ((known, hidden), (hidden, rest), (band, mark), (band, rest)):
+        assert contrast(*pair) >= 3, (theme, pair)
+
+
+def test_the_contents_lead_to_every_section(browser, pages):
+    show(browser, pages / "checked.html", 1280, "light")
+    links = browser.execute_script(
+        "return [...document.querySelectorAll('nav a')]"
+        ".map(a => [a.getAttribute('href'), a.textContent])"
+    )
+    sections = browser.execute_script(
+        "return [...document.querySelectorAll('main > section')]"
+        ".map(s => ['#' + s.id, s.querySelector('h2').textContent])"
+    )
+    assert links == sections
+    assert len(links) == 13
+    browser.find_element("css selector", "nav a[href='#origin']").click()
+    assert browser.current_url.endswith("#origin")
+
+
 def test_it_prints_in_ink(browser, pages):
     show(browser, pages / "ordinary.html", 1280, "dark")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -221,6 +300,27 @@ def test_it_prints_in_ink(browser, pages):
     pdf = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert len(pdf["data"]) > 20_000
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_no_heading_is_stranded_in_print(browser, pages, tmp_path):
+    """What follows a heading stands on its page: the heading is not the page's last line."""
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext (poppler-utils) is not installed")
+    show(browser, pages / "checked.html", 1280, "light")
+    headings = browser.execute_script(
+        "return [...document.querySelectorAll('h2, h3')].map(h => h.textContent.trim())"
+    )
+    pdf = browser.execute_cdp_cmd(
+        "Page.printToPDF",
+        {"printBackground": True, "paperWidth": 8.27, "paperHeight": 11.69},
+    )
+    (tmp_path / "page.pdf").write_bytes(base64.b64decode(pdf["data"]))
+    command = ["pdftotext", "-layout", str(tmp_path / "page.pdf"), "-"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    sheets = [sheet.strip().splitlines() for sheet in text.split("\f") if sheet.strip()]
+    assert len(sheets) > 3
+    stranded = [lines[-1].strip() for lines in sheets if lines[-1].strip() in headings]
+    assert stranded == []
 
 
 def test_in_a_notebook_the_page_stands_in_a_frame(browser, pages, tmp_path):

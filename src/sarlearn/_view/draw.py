@@ -19,7 +19,7 @@ from sarlearn._view.style import (
 BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22), "ncols": 2, "frameon": False}
 
 
-def draw_null(ax, null_statistics: Sequence[float], statistic: float) -> None:
+def draw_null(ax, null_statistics, statistic: float) -> None:
     """Likelihood ratios simulated under SCAR, and the one observed."""
     ax.hist(null_statistics, bins=20, color=BLUE, alpha=0.7, label="simulated, if SCAR held")
     ax.axvline(statistic, color=ORANGE, linewidth=2, label="these labels")

@@ -33,7 +33,7 @@ def run_all(
     """
     arguments = list(arguments)
     watcher = WATCHER.get()
-    shown = sys.stderr.isatty() and watcher is None
+    shown = watcher is None and (sys.stderr.isatty() or in_notebook())
     # Where someone watches also one process counts often.
     bundles = 8 * effective_n_jobs(n_jobs)
     if together:
@@ -52,6 +52,11 @@ def run_all(
     if shown:
         print(file=sys.stderr)
     return results
+
+
+def in_notebook() -> bool:
+    """Whether output goes to a notebook, which understands carriage returns as terminals do."""
+    return type(sys.stderr).__module__.startswith("ipykernel")
 
 
 def _bundle(function, arguments, together: bool) -> list:

@@ -80,7 +80,7 @@ def _squeeze(codes: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]
 
 def value_text(value) -> str:
     """A value as people write it: 3 for 3.0, four digits for others, no powers of ten."""
-    return number_text(value) if isinstance(value, float | np.floating) else str(value)
+    return number_text(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
 @dataclass

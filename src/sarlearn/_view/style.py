@@ -48,7 +48,7 @@ def stack_panels(ax, heights) -> list:
     grid = GridSpecFromSubplotSpec(
         len(heights), 1, subplot_spec=ax.get_subplotspec(), height_ratios=heights
     )
-    return [ax.figure.add_subplot(place) for place in grid]
+    return [ax.figure.add_subplot(grid[row]) for row in range(len(heights))]
 
 
 def tidy(ax, *, grid: str = "y") -> None:

@@ -1,5 +1,6 @@
 """What the learners share: input checks, predictions, fitted attributes, warnings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -24,8 +25,10 @@ from sarlearn._validation import (
     fill_labels,
     is_batches,
     is_dask,
+    pointing_to_tables,
     refuse_dask,
 )
+from sarlearn._words import model_summary
 from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
 
 EM_CONSTRAINTS: dict = {
@@ -78,15 +81,16 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Checked ``X, labelled, weight`` without rows of weight zero, and which were kept."""
         refuse_dask(X, type(self).__name__)
         s = fill_labels(s, pos_label=self.pos_label)
-        X, s = validate_data(
-            self,
-            X,
-            s,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order=None,
-            ensure_all_finite=self._ensure_all_finite,
-        )
+        with pointing_to_tables(X, type(self).__name__):
+            X, s = validate_data(
+                self,
+                X,
+                s,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order=None,
+                ensure_all_finite=self._ensure_all_finite,
+            )
         weight = check_weights(sample_weight, X)
         if weight is not None and not weight.all():
             # A row that counts for nothing is as good as absent; the start must not see it.
@@ -154,6 +158,48 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             reset=False,
             ensure_all_finite=self._ensure_all_finite,
         )
+
+    def summary(self, *, odds: Sequence[dict] | None = None) -> str:
+        """What was learned, in words: class prior, label frequency, who gets labelled.
+
+        Parameters
+        ----------
+        odds : sequence of dict, default=None
+            Odds ratios of being labelled, each with ``level``, ``step`` and ``odds_ratio``, in
+            place of those per unit of a column: a table pipeline gives them in its own words.
+
+        Returns
+        -------
+        str
+            A sentence per line; ``print`` it.
+        """
+        check_is_fitted(self)
+        rounds = None
+        if hasattr(self, "n_iter_"):
+            rounds = int(self.n_iter_), bool(getattr(self, "converged_", True))
+        return model_summary(
+            type(self).__name__,
+            float(self.class_prior_),
+            getattr(self, "label_frequency_", None),
+            getattr(self, "class_prior_range_", None),
+            self._propensity_odds() if odds is None else odds,
+            rounds,
+        )
+
+    def _propensity_odds(self) -> list[dict]:
+        """Odds ratios of being labelled, per unit of each term of a logistic propensity."""
+        coef = np.ravel(getattr(self, "propensity_coef_", ()))
+        if not len(coef):
+            return []
+        names = getattr(self, "propensity_terms_", None)
+        if names is None:
+            known = getattr(self, "feature_names_in_", None)
+            columns = self.propensity_features_
+            names = [f"x{j}" if known is None else str(known[j]) for j in columns]
+        return [
+            {"level": name, "step": f"One more of {name}", "odds_ratio": float(np.exp(slope))}
+            for name, slope in zip(names, np.clip(coef, -700, 700), strict=True)
+        ]
 
     def _class_probability(self, X) -> np.ndarray:
         return expit(self._logit(X))

@@ -324,6 +324,9 @@ def _progress(names: list[str], verbose: bool) -> Iterator[Iterator[str]]:
     if not verbose:
         yield iter(names)
         return
+    if not sys.stderr.isatty():  # rich asks notebooks for ipywidgets; lines need nothing
+        yield _say_each(names)
+        return
     try:
         from rich.console import Console
         from rich.progress import Progress

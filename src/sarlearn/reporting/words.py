@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sarlearn._words import about, listed, number_text
+from sarlearn._words import (
+    WIDE,
+    about,
+    listed,
+    number_text,
+    range_sentence,
+    settled_sentence,
+)
 from sarlearn.exceptions import (
     FEW_LABELS,
     BoundaryWarning,
@@ -17,9 +24,6 @@ from sarlearn.exceptions import (
     UnnamedDriverWarning,
 )
 
-# Widths of the range of class priors that the labels admit. Where estimates were good it was
-# below the first; above the second the mean error was five times that of the others.
-NARROW, WIDE = 0.05, 0.2
 # The warning of a fit that says the same as a problem of goodness_of_fit.
 PROBLEMS = {
     "misfit": MisfitWarning,
@@ -217,21 +221,7 @@ def sure_sentence(summary: dict[str, Any]) -> str:
     certainty = summary["certainty"]
     if certainty is None:
         return ""
-    ends = f"{certainty['low']:.1%} to {certainty['high']:.1%}"
-    hidden = certainty["hidden_positives"]
-    if hidden is not None:
-        ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
-    if certainty["width"] > WIDE:
-        return (
-            f"Caution: the labels do not pin the class prior down. They admit anything from {ends}."
-            " Take the number of hidden positives as a guess; label more rows, add columns that "
-            "tell the classes apart, or name fewer propensity columns."
-        )
-    how = "well" if certainty["width"] <= NARROW else "roughly"
-    return (
-        f"The labels pin the class prior down {how}: they admit {ends}. The range holds if the "
-        "model does; it is no confidence interval."
-    )
+    return range_sentence(certainty["low"], certainty["high"], certainty["hidden_positives"])
 
 
 def comparison_sentence(summary: dict[str, Any]) -> str:
@@ -256,16 +246,14 @@ def comparison_sentence(summary: dict[str, Any]) -> str:
 def convergence_sentence(summary: dict[str, Any]) -> str:
     """Whether the fit settled."""
     convergence, estimates = summary["convergence"], summary["estimates"]
-    rounds = f"{convergence['n_iter']} round{'s' if convergence['n_iter'] != 1 else ''}"
+    rounds = convergence["n_iter"], convergence["converged"]
     prior = estimates["fitted_class_prior"]
-    settled = "settled" if convergence["converged"] else "had not settled"
     if summary["model"]["estimator"] == "BoostedSARClassifier":
-        return f"Boosting {settled} after {rounds}. The class prior in the fit was {prior:.1%}."
+        return f"{settled_sentence(*rounds, 'Boosting')} The class prior in the fit was {prior:.1%}."
     if convergence["cross_fit"]:
-        text = (
-            f"The first of five steps, SAR-EM, {settled} after {rounds}; the later steps take out "
-            f"its bias, so its own class prior, {convergence['first_class_prior']:.1%}, is not the "
-            f"one reported, {prior:.1%}."
+        text = settled_sentence(*rounds, "The first of five steps, SAR-EM,") + (
+            " The later steps take out its bias, so its own class prior, "
+            f"{convergence['first_class_prior']:.1%}, is not the one reported, {prior:.1%}."
         )
         if convergence["C"] is not None:
             text += (
@@ -273,7 +261,7 @@ def convergence_sentence(summary: dict[str, Any]) -> str:
                 f"{number_text(convergence['C'])}."
             )
         return text
-    text = f"The fit {settled} after {rounds}."
+    text = settled_sentence(*rounds)
     if not estimates["rows_of_the_fit"]:
         text += f" The class prior in the rows of the fit was {prior:.1%}."
     if convergence["falls"]:

@@ -10,6 +10,7 @@ from sarlearn._validation import is_dask
 from sarlearn.tables.dates import date_source
 from sarlearn.tables.encoder import TableEncoder
 from sarlearn.tables.formats import nearest
+from sarlearn.tables.learned import LearnedAttributes
 from sarlearn.tables.names import origin
 
 __all__ = ["FromColumns", "TablePipeline", "make_table_classifier"]
@@ -55,7 +56,7 @@ class FromColumns:
         return f"FromColumns({self.columns!r})"
 
 
-class TablePipeline(Pipeline):
+class TablePipeline(LearnedAttributes, Pipeline):
     """A scikit-learn ``Pipeline`` whose last step also knows propensities and posteriors.
 
     :func:`make_table_classifier` builds one for tables; any other transformers may stand before
