@@ -36,8 +36,8 @@ class LearnedAttributes:
         --------
         >>> import pandas as pd
         >>> from sarlearn.tables import make_table_classifier
-        >>> table = pd.DataFrame({"age": range(40), "dose": [i % 7 for i in range(40)]})
-        >>> labels = [i % 4 == 3 for i in range(40)]
+        >>> table = pd.DataFrame({"age": range(200), "dose": [i % 7 for i in range(200)]})
+        >>> labels = [i % 4 == 3 for i in range(200)]
         >>> model = make_table_classifier(["age"]).fit(table, labels)
         >>> print(model.summary())
         SAREMClassifier: an estimated ...% of the rows are positive (class prior); ...
