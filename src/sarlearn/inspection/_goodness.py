@@ -258,7 +258,10 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
         eta[rows],
         zeta[rows],
     )
-    return describe(grid, seen, parts.names, float(parts.final.class_prior_), n_bins)
+    found = describe(grid, seen, parts.names, float(parts.final.class_prior_), n_bins)
+    if not hasattr(parts.final, "coef_"):
+        found.bends = {}  # a class model without coefficients need not be linear in anything
+    return found
 
 
 def describe(

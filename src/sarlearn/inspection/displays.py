@@ -9,6 +9,7 @@ from sarlearn._view.style import (
     MUTED,
     ORANGE,
     SERIES,
+    as_number,
     as_percent,
     new_axes,
     plain,
@@ -110,6 +111,8 @@ class PropensityDisplay:
             ax.fill_between(self.values, self.low, self.high, color=color, alpha=0.18, linewidth=0)
             ax.plot(self.values, mean, color=color, linewidth=2)
             plain(ax.set_xlabel(shorten(self.feature, 40)))
+            as_number(ax.xaxis)
+            ax.locator_params(axis="x", nbins=6)
             ax.set_ylabel(words)
             ax.set_ylim(0, 1)
             as_percent(ax.yaxis)

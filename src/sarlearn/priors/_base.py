@@ -28,7 +28,8 @@ class PriorCurve:
 
     ``marker`` is the point chosen on the curve, ``level`` a height that matters, ``window`` the
     part of x worth drawing and ``top`` the largest y; ``points`` says that the values are separate,
-    not a line; ``extra`` holds further curves over the same x.
+    not a line; ``peak`` that they are drops from a maximum at ``marker``, whose root is nearly
+    linear in x; ``extra`` holds further curves over the same x.
     """
 
     x: np.ndarray
@@ -43,6 +44,7 @@ class PriorCurve:
     name: str = "curve"
     points: bool = False
     log_x: bool = False
+    peak: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,6 +1,7 @@
 """The curve a class-prior estimator looked at, drawn."""
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn.priors._base import PriorCurve, PriorEstimator
@@ -62,7 +63,7 @@ class PriorCurveDisplay:
         check_is_fitted(estimator)
         variant = getattr(estimator, "variant", getattr(estimator, "estimator", ""))
         name = type(estimator).__name__ + (f" ({variant})" if variant else "")
-        title = f"{name}: class prior {estimator.class_prior_:.3f}"
+        title = f"{name}: class prior {estimator.class_prior_:.1%}"
         return cls(estimator.curve_, title=title).plot(ax=ax)
 
     def plot(self, ax=None):
@@ -78,7 +79,8 @@ class PriorCurveDisplay:
         self : PriorCurveDisplay
             The display, with `ax_` and `figure_`.
         """
-        from sarlearn._view.style import BLUE, MUTED, ORANGE, SKY, new_axes, tidy
+        from sarlearn._view.draw import BELOW
+        from sarlearn._view.style import BLUE, MUTED, ORANGE, SKY, as_percent, new_axes, tidy
 
         curve, ax = self.curve, new_axes(ax)
         order = np.argsort(curve.x, kind="stable")
@@ -89,7 +91,12 @@ class PriorCurveDisplay:
             style = {"linestyle": "", "marker": ".", "alpha": 0.35}
         else:
             style = {"marker": "." if len(order) < 30 else ""}
-        ax.plot(curve.x[order], curve.y[order], color=BLUE, label=curve.name, **style)
+        if curve.peak:
+            ax.plot(*_between(curve, order), color=BLUE, label=curve.name)
+            style = {"linestyle": "", "marker": ".", "label": "computed"}
+        else:
+            style["label"] = curve.name
+        ax.plot(curve.x[order], curve.y[order], color=BLUE, **style)
         for name, values in curve.extra.items():
             ax.plot(curve.x[order], values[order], color=SKY, linewidth=1, label=name)
         if curve.level is not None:
@@ -103,10 +110,24 @@ class PriorCurveDisplay:
             ax.set_ylim(curve.y.min() - 0.05 * (top - curve.y.min()), top)
         if curve.log_x:
             ax.set_xscale("log")
+        if curve.x_label == "class prior":
+            as_percent(ax.xaxis)
         ax.set_xlabel(curve.x_label)
         ax.set_ylabel(curve.y_label)
         ax.set_title(self.title)
-        ax.legend(frameon=False)
+        ax.legend(**BELOW | {"ncols": 3})
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _between(curve: PriorCurve, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A line through few points of a peak: the root of the drop is nearly linear on either side."""
+    assert curve.marker is not None
+    x, inverse = np.unique(curve.x[order], return_index=True)
+    side = np.sign(x - curve.marker[0])
+    root = side * np.sqrt(np.maximum(-curve.y[order][inverse], 0.0))
+    if len(x) < 2:
+        return x, -(root**2)
+    line = np.linspace(x[0], x[-1], 200)
+    return line, -(PchipInterpolator(x, root)(line) ** 2)

@@ -129,6 +129,7 @@ class CrossFitPrior(PriorEstimator):
             level=-PROFILE_DROP,
             level_name="edge of the range",
             name="profile log-likelihood",
+            peak=True,
         )
         warn_wide(found)
         share = float(labelled.mean())

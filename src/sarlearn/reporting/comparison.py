@@ -16,8 +16,11 @@ MAX_ROWS = 50_000
 MAX_ROWS_OTHER = 5_000
 
 
-def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
-    """Class prior, hidden positives, ranking and label calibration under three assumptions."""
+def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 10) -> dict:
+    """Class prior, hidden positives, ranking and label calibration under three assumptions.
+
+    ``estimates`` are the model's own, of all rows: other models may be fitted to a sample only.
+    """
     rows = np.arange(parts.n_rows)
     max_rows = MAX_ROWS if hasattr(parts.final, "coef_") else MAX_ROWS_OTHER
     if len(rows) > max_rows:
@@ -60,6 +63,8 @@ def compare(parts: Parts, labelled: np.ndarray, n_bins: int = 10) -> dict:
                 "calibration": calibration,
             }
         )
+    own = ("class_prior", "label_frequency", "hidden_positives")
+    results[0] |= {name: estimates[name] for name in own}
     return {"rows": len(rows), "top": n_top, "approaches": results}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sarlearn._view.curves import convergence, posterior_by, probability_by, propensity_by
 from sarlearn._view.parts import Attribute, Parts, take_apart
+from sarlearn.classifiers import CrossFitSARClassifier
 from sarlearn.reporting import words
 from sarlearn.reporting.candidates import candidates, review
 from sarlearn.reporting.column_list import column_list
@@ -108,7 +109,7 @@ def summarize(
             "odds": classifier_odds(parts, labelled, posterior),
             "curves": _class_curves(parts, used),
         },
-        "comparison": compare(parts, labelled),
+        "comparison": compare(parts, labelled, estimates),
         "groups": compared_groups(parts, labelled, used),
         "label_fit": label_fit(parts, labelled, f * e),
         "checks": checks,
@@ -250,11 +251,12 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
 def _convergence(model, parts: Parts) -> dict[str, Any]:
     """How the fit went; a cross-fit's history is that of its first step, and not drawn."""
     final = parts.final
-    cross_fit = hasattr(final, "mean_probability_")
+    cross_fit = isinstance(final, CrossFitSARClassifier)
     found: dict[str, Any] = {
         "n_iter": int(getattr(final, "n_iter_", 0)),
         "converged": bool(getattr(final, "converged_", True)),
         "cross_fit": cross_fit,
+        "held_out": hasattr(final, "mean_probability_"),
         "C": getattr(final, "C_", None),
         "falls": False,
     }

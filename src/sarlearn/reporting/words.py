@@ -183,13 +183,13 @@ def review_sentence(summary: dict[str, Any]) -> str:
     if "low" in step:
         text += f" ({about(step['low'])} to {about(step['high'])})"
     total, hidden = summary["review"]["total"], summary["estimates"]["hidden_positives"]
-    cross_fit = summary["convergence"]["cross_fit"]
+    held_out = summary["convergence"]["held_out"]
     text += "."
     if about(total) != about(hidden):
         text += (
             f" Over all unlabelled rows the posteriors add up to {about(total)}; the number of "
             f"hidden positives above, {about(hidden)}, comes from the class prior"
-            + (", which held-out rows make the better estimate." if cross_fit else ".")
+            + (", which held-out rows make the better estimate." if held_out else ".")
         )
     return text
 
@@ -249,7 +249,9 @@ def convergence_sentence(summary: dict[str, Any]) -> str:
     rounds = convergence["n_iter"], convergence["converged"]
     prior = estimates["fitted_class_prior"]
     if summary["model"]["estimator"] == "BoostedSARClassifier":
-        return f"{settled_sentence(*rounds, 'Boosting')} The class prior in the fit was {prior:.1%}."
+        return (
+            f"{settled_sentence(*rounds, 'Boosting')} The class prior in the fit was {prior:.1%}."
+        )
     if convergence["cross_fit"]:
         text = settled_sentence(*rounds, "The first of five steps, SAR-EM,") + (
             " The later steps take out its bias, so its own class prior, "
