@@ -212,7 +212,7 @@ def test_curves_are_drawn_with_the_point_chosen(comparison, method, axes):
     display = PriorCurveDisplay.from_estimator(estimator, ax=axes)
     assert display.ax_ is axes
     assert display.figure_ is axes.figure
-    assert f"{estimator.class_prior_:.3f}" in axes.get_title()
+    assert f"{estimator.class_prior_:.1%}" in axes.get_title()
     curve = estimator.curve_
     assert axes.get_xlabel() == curve.x_label
     drawn = np.concatenate([line.get_xydata() for line in axes.lines])

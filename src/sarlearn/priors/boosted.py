@@ -122,6 +122,7 @@ class BoostedPrior(PriorEstimator):
             level=-PROFILE_DROP,
             level_name="edge of the range",
             name="profile log-likelihood",
+            peak=True,
         )
         share = float(labelled.mean())
         return Estimate((model.class_prior_ - share) / (1 - share))
