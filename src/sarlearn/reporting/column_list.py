@@ -5,52 +5,54 @@ from typing import Any
 import numpy as np
 
 from sarlearn._view.parts import Attribute, Parts, value_text
-from sarlearn._words import counted
+from sarlearn._words import number_text
+from sarlearn.tables.dates import date_source
 
 
 def column_list(parts: Parts) -> list[dict[str, Any]]:
-    """One dict per column: what it was read as, gaps, different values, an example, a note."""
+    """One dict per column: what it was read as, gaps, different values, an example, a note.
+
+    Of a table it is what the encoder read when the model was fitted; of a matrix what it holds.
+    """
     chosen = {attribute.name for attribute in parts.propensity_attributes}
-    found = [_column(parts, attribute, attribute.name in chosen) for attribute in parts.attributes]
-    if parts.encoder is not None:
-        found += [_left_out(name, "holds a single value") for name in parts.encoder.constant_]
-        present = set(parts.encoder.feature_names_in_)
-        left_out = [name for name in parts.encoder.drop if name in present]
-        found += [_left_out(name, "named as not to be learned from") for name in left_out]
+    chosen |= {date_source(name) for name in chosen}
+    if parts.encoder is None:
+        found = [_matrix_column(attribute) for attribute in parts.attributes]
+    else:
+        found = [_table_column(reading.to_dict()) for reading in parts.encoder.readings_]
+    for row in found:
+        if row["column"] in chosen:
+            row["note"] = "; ".join(["may decide who gets labelled", *filter(None, [row["note"]])])
     return found
 
 
-def _column(parts: Parts, attribute: Attribute, chosen: bool) -> dict[str, Any]:
-    notes = ["may decide who gets labelled"] if chosen else []
-    values = attribute.values
-    if attribute.numeric:
-        known = values[~np.isnan(values)]
-        gaps = len(values) - len(known)
-        example = float(np.quantile(known, 0.5, method="nearest")) if len(known) else None
-        if gaps:
-            notes.append("gaps are filled with the median and marked")
-    else:
-        gaps = int(np.sum(values == "(missing)"))
-        example = attribute.distinct[0]
-        kept = len(attribute.positions)
-        if kept < len(attribute.distinct) - 1:
-            notes.append(f"rare values share one of {counted(kept, 'column')}")
+def _table_column(reading: dict[str, Any]) -> dict[str, Any]:
     return {
-        "column": attribute.name,
-        "kind": "number" if attribute.numeric else "category",
-        "gaps": gaps,
-        "distinct": len(attribute.distinct),
-        "example": None if example is None else value_text(example),
-        "note": "; ".join(notes),
+        "column": reading["name"],
+        "kind": "left out" if reading["dropped"] else reading["kind"],
+        "gaps": reading["missing"],
+        "distinct": reading["levels"],
+        "example": _plain(reading["example"]) or None,
+        "note": reading["note"],
     }
 
 
-def _left_out(name: str, why: str) -> dict[str, Any]:
+def _plain(example: str) -> str:
+    """An example cell, a number in it without powers of ten."""
+    try:
+        return number_text(float(example)) if "e" in example.lower() else example
+    except ValueError:
+        return example
+
+
+def _matrix_column(attribute: Attribute) -> dict[str, Any]:
+    known = attribute.values[~np.isnan(attribute.values)]
+    middle = np.quantile(known, 0.5, method="nearest") if len(known) else None
     return {
-        "column": name,
-        "kind": "left out",
-        "gaps": None,
-        "distinct": None,
-        "example": None,
-        "note": why,
+        "column": attribute.name,
+        "kind": "number",
+        "gaps": len(attribute.values) - len(known),
+        "distinct": len(attribute.distinct),
+        "example": None if middle is None else value_text(float(middle)),
+        "note": "",
     }

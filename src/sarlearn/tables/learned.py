@@ -62,7 +62,8 @@ class LearnedAttributes:
         for name, value, slope in zip(names, values, np.clip(coef, -700, 700), strict=True):
             column = origin(name)
             if value is None:
-                row = {"level": column, "step": f"One standard deviation more of {column}"}
+                scale = " on its logarithmic scale" if column in encoder.log_units_ else ""
+                row = {"level": column, "step": f"One standard deviation more of {column}{scale}"}
                 change = slope
             else:
                 siblings = [c for n, c in zip(names, coef, strict=True) if origin(n) == column]
