@@ -32,7 +32,7 @@ OPTIONS = ["--candidates", "site", "--candidates", "age", "--draws", "19", "--re
 def test_words(table, capsys):
     assert run(["check", table, "--label", "known", *OPTIONS]) == 0
     out = capsys.readouterr().out
-    assert "regardless of site and age (p = at most 0.05" in out
+    assert "regardless of site and age (p at most 0.05" in out
     assert "Labelling appears to depend on site" in out
     assert "use the whole shortlist" in out
 

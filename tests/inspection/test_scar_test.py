@@ -60,7 +60,7 @@ def test_the_words_say_the_verdict_and_what_the_test_cannot_see():
     X, s = make(2, slope=2)
     text = str(scar_test(X, s, [2], n_draws=99, random_state=0))
     assert "speak clearly against the assumption (SCAR)" in text
-    assert "regardless of x2 (p = at most 0.01," in text
+    assert "regardless of x2 (p at most 0.01," in text
     assert "moves the estimated share of positives from" in text
     assert "follows" in text
     assert "it can hardly see" in text

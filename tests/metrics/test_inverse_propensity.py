@@ -182,3 +182,14 @@ def test_bad_options_are_named():
         ipw_scores([1, 0], [0.5, 0.2], 0.5, clip=2)
     with pytest.raises(ValueError, match="two classes; got 3 values"):
         ipw_recall_score([1, 0, 0], [0.1, 0.2, 0.3], 0.5)
+
+
+def test_a_score_beyond_one_is_not_printed_bare():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    s = (rng.random(400) < p) & (rng.random(400) < 0.6)
+    found = ipw_scores(s, p, 0.3)  # half of what it is
+    assert found.scores["precision"] > 1
+    assert "Beyond 1, as " in str(found)
+    assert "precision" in str(found).partition("Beyond 1")[2]
+    assert "Beyond 1" not in str(ipw_scores(s, p, 0.9))

@@ -10,7 +10,7 @@ from sarlearn._view.svg import INK, draw_svg
 # Notebooks are light or dark: text takes the colour around it.
 _THEME = {INK: "currentColor", "font": "inherit"}
 _WIDTH = 5.4
-_BOX = "max-width: 60em; line-height: 1.5"
+_BOX = "max-width: 76em; line-height: 1.5"
 _SIDE = "display: flex; flex-wrap: wrap; gap: 1.5em 2.5em; align-items: flex-start"
 _TABLE = "border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 0"
 _CELL = "padding: 0.3em 1.2em 0.3em 0; border-bottom: 1px solid #8884"
@@ -49,7 +49,7 @@ class ShownInNotebooks:
             return ""
         key = f"r{zlib.crc32(repr(str(self)).encode()):x}"
         svg = draw_svg(key, (_WIDTH, self._figure_height()), self.plot, _THEME)
-        return f'<div style="flex: 0 1 30em; min-width: 18em">{svg}</div>'
+        return f'<div style="flex: 1 1 24em; max-width: 34em">{svg}</div>'
 
 
 def table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

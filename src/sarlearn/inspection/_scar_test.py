@@ -72,7 +72,7 @@ class SCARTestResult(ShownInNotebooks):
         verdict, names = self._verdict(), listed(self.features)
         text = (
             f"{verdict} that positives are labelled regardless of {names} "
-            f"(p = {self._p_text()}, likelihood ratio {self.statistic:.1f}, "
+            f"(p {self._p_text()}, likelihood ratio {self.statistic:.1f}, "
             f"{len(self.null_statistics)} simulated data sets)."
         )
         if self.p_value <= 0.05:
@@ -99,7 +99,7 @@ class SCARTestResult(ShownInNotebooks):
 
     def _p_text(self) -> str:
         least = 1 / (len(self.null_statistics) + 1)
-        return f"at most {least:.2g}" if self.p_value <= least else f"{self.p_value:.2g}"
+        return f"at most {least:.2g}" if self.p_value <= least else f"= {self.p_value:.2g}"
 
     def plot(self, ax=None):
         """Draw the statistics of the simulated SCAR data sets, and the observed one."""
@@ -109,7 +109,7 @@ class SCARTestResult(ShownInNotebooks):
 
     def _table(self):
         rows = [
-            ("p-value", self._p_text()),
+            ("p-value", self._p_text().removeprefix("= ")),
             ("likelihood ratio", f"{self.statistic:.1f}"),
             ("simulated data sets", f"{len(self.null_statistics):,}"),
             ("class prior, if SCAR holds", f"{self.class_prior:.1%}"),
@@ -186,7 +186,7 @@ def scar_test(
     0.025
     >>> print(result)
     The labels speak against the assumption (SCAR) that positives are labelled regardless of x2
-    (p = at most 0.025, ...
+    (p at most 0.025, ...
     """
     n_draws = check_count(n_draws, "n_draws", 19)
     C = check_positive(C, "C")

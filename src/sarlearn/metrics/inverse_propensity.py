@@ -13,6 +13,7 @@ from sklearn.metrics import make_scorer
 from sklearn.utils.validation import column_or_1d
 
 from sarlearn._validation import check_propensity, encode_labels
+from sarlearn._words import listed
 from sarlearn.exceptions import UnequalPropensityWarning, warn
 from sarlearn.metrics import _influence as influence
 
@@ -69,6 +70,12 @@ class IPWScores:
             f"They rest on {self.n_labelled} labelled rows worth {self.effective_sample_size:.0f} "
             "equally likely ones, and are right if the propensities are."
         )
+        beyond = [name.replace("_", " ") for name, value in self.scores.items() if value > 1]
+        if beyond:
+            text += (
+                f" Beyond 1, as {listed(beyond)} here, an estimate is so by chance, or because the "
+                "propensities are too low: take it for 1 at best, and check the propensities."
+            )
         if self.n_clipped:
             text += (
                 f" {self.n_clipped} propensities were raised to {self.clip:g}, which lowers the "
