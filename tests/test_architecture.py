@@ -44,6 +44,7 @@ ASKS_FOR_DASK = {
     "classifiers.sarem",
     "classifiers.scar",
     "priors._base",
+    "tables.encoder",
     "tables.pipeline",
 }
 TOO_LONG = {"_engine.compiled"}
