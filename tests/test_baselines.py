@@ -157,7 +157,7 @@ def test_candidates_hold_the_best_threshold(n_rows):
     assert z[low] <= best <= z[high]
 
 
-@pytest.mark.filterwarnings("ignore:Only .* labelled rows")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.FewLabelsWarning")
 def test_threshold_without_enough_rows_is_the_median():
     X = np.arange(12.0)[:, None]
     s = np.arange(12) >= 6

@@ -207,7 +207,7 @@ def test_calibrated_classifier():
     ],
     ids=["boosting", "forest", "pipeline"],
 )
-@pytest.mark.filterwarnings("ignore:No convergence:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.NotConvergedWarning")
 def test_any_classifier(base):
     data = make_pu(800, scale=3)
     model = SAREMClassifier(data.columns, classifier=base, max_iter=8)

@@ -88,7 +88,7 @@ def test_names_sparse_and_pickles_agree(biased, fitted):
     np.testing.assert_array_equal(copy.predict_proba(X), fitted.predict_proba(X))
 
 
-@pytest.mark.filterwarnings("ignore:The labels do not pin")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnidentifiedWarning")
 def test_rows_of_weight_zero_are_absent_whatever_the_folds(biased):
     X, _, _, s = (part[:600] for part in biased)
     weight = np.ones(600)
@@ -107,7 +107,7 @@ def test_rows_of_weight_zero_are_absent_whatever_the_folds(biased):
     assert one == pytest.approx(shuffled.fit(X[kept], s[kept]).class_prior_, rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:The labels do not pin")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnidentifiedWarning")
 def test_no_cv_is_five_folds(biased):
     X, _, _, s = (part[:800] for part in biased)
     priors = [CrossFitPrior([0], cv=cv, random_state=0).fit(X, s).class_prior_ for cv in (5, None)]
@@ -121,7 +121,7 @@ def test_repeated_folds_average_scores(biased):
     assert abs(model.class_prior_ - y.mean()) < 0.05
 
 
-@pytest.mark.filterwarnings("ignore:The labels do not pin")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnidentifiedWarning")
 def test_weights_are_routed(biased):
     X, _, _, s = (part[:800] for part in biased)
     weight = np.random.default_rng(0).random(800)
@@ -178,7 +178,7 @@ def test_it_warns_where_labels_leave_the_prior_open():
         CrossFitPrior(random_state=0).fit(X, s)
 
 
-@pytest.mark.filterwarnings("ignore:The labels do not pin")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnidentifiedWarning")
 def test_it_warns_where_every_column_is_a_propensity_feature(biased):
     X, _, _, s = (part[:800] for part in biased)
     for model in (CrossFitSARClassifier, CrossFitPrior):
@@ -186,7 +186,7 @@ def test_it_warns_where_every_column_is_a_propensity_feature(biased):
             model([0, 1, 2], random_state=0, Cs=[1.0]).fit(X[:, :3], s)
 
 
-@pytest.mark.filterwarnings("ignore:Every column is a propensity feature")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.EveryColumnWarning")
 def test_every_column_leaves_sar_em_its_propensity(biased):
     X, _, _, s = (part[:1500] for part in biased)
     X = X[:, :8]
@@ -203,7 +203,10 @@ def test_every_column_leaves_sar_em_its_propensity(biased):
     assert (prior.curve_.y == 0).all()
 
 
-@pytest.mark.filterwarnings("ignore:The labels do not pin", "ignore:Every column")
+@pytest.mark.filterwarnings(
+    "ignore::sarlearn.exceptions.UnidentifiedWarning",
+    "ignore::sarlearn.exceptions.EveryColumnWarning",
+)
 def test_every_column_does_not_exchange_class_and_propensity():
     """A label model that is free to choose gave AUCs of 0.98, 0.66, 0.29 and 0.08 here."""
     X, benign = load_breast_cancer(return_X_y=True)
@@ -252,7 +255,10 @@ def test_folds_need_rows_of_both_kinds():
         CrossFitSARClassifier().fit(X, s)
 
 
-@pytest.mark.filterwarnings("ignore:Only 3 labelled rows", "ignore:The labels do not pin")
+@pytest.mark.filterwarnings(
+    "ignore::sarlearn.exceptions.FewLabelsWarning",
+    "ignore::sarlearn.exceptions.UnidentifiedWarning",
+)
 def test_fewer_labels_than_folds():
     X = np.random.default_rng(0).standard_normal((60, 2))
     with pytest.warns(UserWarning, match="3 folds are used"):

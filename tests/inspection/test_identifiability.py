@@ -36,7 +36,7 @@ def test_a_clear_case_is_called_one():
     assert np.all(np.diff(found.log_likelihood) <= 0)
 
 
-@pytest.mark.filterwarnings("ignore:Every column is a propensity feature")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.EveryColumnWarning")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_attributes_on_both_sides_can_be_exchanged(seed):
     rng = np.random.default_rng(seed)

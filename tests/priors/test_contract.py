@@ -56,7 +56,7 @@ def apart(n=300, kappa=0.4, n_labelled=120, seed=0):
     return X[order], s[order], y[order]
 
 
-@pytest.mark.filterwarnings("ignore:.*at the boundary of its range")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.BoundaryWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=ids)
 def test_the_three_numbers_fit_together(estimator):
     X, s, _ = apart()
@@ -70,7 +70,7 @@ def test_the_three_numbers_fit_together(estimator):
     assert len(fitted.curve_.x) == len(fitted.curve_.y) > 1
 
 
-@pytest.mark.filterwarnings("ignore:.*at the boundary of its range")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.BoundaryWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=ids)
 def test_case_control_data_report_the_share_among_the_unlabelled(estimator):
     X, s, y = apart(n=600)
@@ -83,7 +83,7 @@ def test_case_control_data_report_the_share_among_the_unlabelled(estimator):
     assert separate.class_prior_ == pytest.approx(y[~s].mean(), abs=0.15)
 
 
-@pytest.mark.filterwarnings("ignore:.*at the boundary of its range")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.BoundaryWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=ids)
 def test_sparse_pandas_and_list_labels_are_the_dense_answer(estimator):
     pd = pytest.importorskip("pandas")
@@ -102,7 +102,7 @@ def test_sparse_pandas_and_list_labels_are_the_dense_answer(estimator):
     assert thin.class_prior_ == pytest.approx(dense, abs=tolerance)
 
 
-@pytest.mark.filterwarnings("ignore:.*at the boundary of its range")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.BoundaryWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=ids)
 def test_a_seed_makes_it_repeatable(estimator):
     X, s, _ = apart(n=250)

@@ -24,10 +24,10 @@ from sarlearn.priors import (
 )
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:Only .* labelled rows",
-    "ignore:.*at the boundary of its range",
-    "ignore:KernelMean.*look like samples of one distribution",
-    "ignore:The (class prior|label frequency) was estimated",
+    "ignore::sarlearn.exceptions.FewLabelsWarning",
+    "ignore::sarlearn.exceptions.BoundaryWarning",
+    "ignore::sarlearn.exceptions.NotSeparatedWarning",
+    "ignore::sarlearn.exceptions.BoundaryWarning",
 )
 FEW = settings(
     max_examples=4,

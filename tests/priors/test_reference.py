@@ -30,7 +30,7 @@ from sarlearn.priors import (
 from sarlearn.priors._alphamax import LINEAR_GRID, find_elbow, histogram_shares, log_likelihood
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:Only .* labelled rows", "ignore:.*at the boundary of its range"
+    "ignore::sarlearn.exceptions.FewLabelsWarning", "ignore::sarlearn.exceptions.BoundaryWarning"
 )
 
 SCORE_METHODS = {
