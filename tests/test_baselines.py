@@ -14,9 +14,8 @@ from sarlearn.baselines import (
     SquareRootPropensityClassifier,
     ThresholdClassifier,
     TwoModelsClassifier,
-    candidate_range,
-    shared_information,
 )
+from sarlearn.baselines._ranking import candidate_range, shared_information
 from sarlearn.priors import ElkanNoto
 
 BASELINES = [

@@ -27,9 +27,11 @@ class PropensityStratifiedKFold(BaseCrossValidator):
     propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         Without any, folds are stratified by ``s`` alone.
     n_splits : int >= 2, default=5
+        Number of folds.
     n_bins : int >= 2, default=4
         A column with more values than this is cut into this many parts with equal numbers of rows.
     random_state : int, RandomState or None, default=None
+        Seed of what is drawn.
 
     Examples
     --------
@@ -58,9 +60,11 @@ class PropensityStratifiedKFold(BaseCrossValidator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together.
         y : array-like of shape (n_rows,)
             Labels s.
-        groups : ignored by scikit-learn's convention
+        groups : object
+            Ignored; part of scikit-learn's convention.
         """
         for name, least in (("n_splits", 2), ("n_bins", 2)):
             value = getattr(self, name)

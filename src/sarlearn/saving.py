@@ -89,6 +89,7 @@ def load(path: str | os.PathLike, *, trusted: Sequence[str] = ()):
     Parameters
     ----------
     path : path
+        The file.
     trusted : sequence of str
         Full names of further types to accept, such as ``"lightgbm.sklearn.LGBMClassifier"``.
         Name only types whose source you trust: loading them may run their code.

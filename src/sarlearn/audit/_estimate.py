@@ -47,6 +47,7 @@ class AuditEstimate:
         Parameters
         ----------
         width : float in (0, 1), default=0.05
+            The width wanted of the range of the class prior.
 
         Returns
         -------

@@ -98,7 +98,9 @@ def suggest_audit(
     Parameters
     ----------
     model : fitted classifier with ``predict_posterior``, or a pipeline that ends in one
+        The model whose posteriors say where checks help most.
     X : table or matrix of shape (n_rows, n_features)
+        The rows, as the model takes them.
     s : array-like of shape (n_rows,)
         Labels, in the values that ``fit`` saw.
     n : int >= 1, default=50

@@ -145,6 +145,7 @@ class BoostedSARClassifier(SARClassifier):
     propensity_terms_ : list of str
         What the coefficients belong to: a column, ``column=category`` or ``column=(missing)``.
     propensity_features_ : ndarray of int
+        Indices of the propensity columns.
     propensity_strength_ : float
         Sum over the terms of the propensity of ``|coefficient| x standard deviation``.
     sure_propensity_share_ : float

@@ -45,6 +45,7 @@ class SCARClassifier(SARClassifier):
     classes_ : ndarray of shape (2,)
         The two label values; the second one means labelled.
     prior_estimator_ : fitted class-prior estimator
+        The one that gave the label frequency.
     label_frequency_ : float
         The label frequency c it gave, which is the propensity of every positive.
     class_prior_ : float
@@ -111,6 +112,7 @@ class SCARClassifier(SARClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together.
         y : array-like of shape (n_rows,)
             The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
             ``pos_label``).

@@ -60,12 +60,15 @@ def bootstrap(
     model : fitted SAREMClassifier, or a pipeline that ends in one
         Other learners with ``predict_propensity`` serve too.
     X, s : the data that it was fitted to
+        Rows and labels.
     n_resamples : int >= 20, default=200
+        Number of refits.
     rows : table or matrix, default=None
         Rows like ``X`` at which ``f(x)`` and ``e(x)`` get intervals.
     n_jobs : int or None, default=None
         Processes; -1 is one per core.
     random_state : int, Generator or None
+        Seed of what is drawn.
 
     Returns
     -------

@@ -26,13 +26,16 @@ class BootstrapResult(ShownInNotebooks):
         ``propensity_odds_ratio`` where the models are logistic (intercepts last);
         ``propensity_curve``; ``probability`` and ``propensity`` at the rows asked for.
     resamples : dict of str to ndarray of shape (n_resamples, ...)
+        The same, of every refit.
     standard_errors : dict of str to ndarray, or None
         From the observed information, for ``decay=1`` and ``stop="fixed_point"``.
     curve_points : list of (feature, value)
         Where ``propensity_curve`` was computed, in the units of the table; other columns are at
         their mean.
     feature_names, propensity_names : list of str
+        Names of the coefficients of the two models.
     n_not_converged : int
+        Number of refits that ran out of iterations.
     """
 
     estimates: dict[str, np.ndarray]
@@ -57,6 +60,7 @@ class BootstrapResult(ShownInNotebooks):
         name : str
             A key of ``estimates``.
         level : float in (0, 1), default=0.95
+            Share of the resampled estimates between the ends.
         method : {"bca", "percentile"}, default="bca"
             BCa corrects percentiles for bias and skewness (Efron, JASA 82, 1987).
 

@@ -41,6 +41,7 @@ def unnamed_drivers(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_rows, n_features)
+        The rows, labelled and unlabelled together.
     s : array-like of shape (n_rows,)
         Labels: 1 labelled, 0 unlabelled.
     propensity_features : names, indices, boolean mask, or callable on the names, default=()

@@ -141,7 +141,8 @@ class GoodnessOfFitDisplay:
 
     Attributes
     ----------
-    axes_, figure_ : matplotlib objects, after ``plot``.
+    axes_, figure_ : matplotlib objects
+        What was drawn on, after ``plot``.
 
     Examples
     --------
@@ -216,7 +217,9 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     Parameters
     ----------
     model : fitted learner with ``predict_propensity``, or a pipeline that ends in one
+        The model to look at.
     X, s : the data that it was fitted to
+        Rows and labels.
     n_bins : int, default=10
         Quantiles of the class probability that are shown.
 

@@ -218,8 +218,11 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
     model : fitted SAREMClassifier or CrossFitSARClassifier with logistic models, or
         BoostedSARClassifier, or a pipeline that ends in one. Boosted trees count with their logit.
     X, s : the data that it was fitted to
+        Rows and labels.
     n_starts : int >= 2, default=20
+        Number of starting points of the search for other maxima.
     random_state : int, Generator or None
+        Seed of what is drawn.
 
     Returns
     -------

@@ -23,6 +23,7 @@ class ColumnImportance(ShownInNotebooks):
     Attributes
     ----------
     features : list of str
+        Names of the attributes.
     class_loss, propensity_loss : ndarray of shape (n_features,)
         How much the mean log-likelihood of the labels falls where the class model, or the
         propensity model, gets the column's values from other rows. NaN in ``propensity_loss`` for
@@ -85,6 +86,7 @@ def column_importance(
     Parameters
     ----------
     model : a fitted learner with ``predict_propensity``, or a pipeline that ends in one
+        The model to look at.
     X, s : table or matrix, and labels
         Best rows that the model was not fitted to.
     n_repeats : int >= 1, default=5
@@ -92,6 +94,7 @@ def column_importance(
     max_rows : int >= 2, default=2000
         Rows drawn at random to compute with.
     random_state : int, Generator or None, default=0
+        Seed of what is drawn.
 
     Returns
     -------
@@ -163,12 +166,14 @@ class ImportanceDisplay:
     Parameters
     ----------
     importance : ColumnImportance
+        What to draw.
     max_shown : int, default=12
         Columns shown.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib objects, after ``plot``.
+    ax_, figure_ : matplotlib objects
+        What was drawn on, after ``plot``.
 
     Examples
     --------
@@ -226,6 +231,7 @@ class ProbabilityDisplay(PropensityDisplay):
     Parameters
     ----------
     feature : str
+        Name of the attribute.
     values : array-like
         Points on the curve, or the values of the bars.
     probability, low, high : array-like of the same length
@@ -235,7 +241,8 @@ class ProbabilityDisplay(PropensityDisplay):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib objects, after ``plot``.
+    ax_, figure_ : matplotlib objects
+        What was drawn on, after ``plot``.
 
     Examples
     --------

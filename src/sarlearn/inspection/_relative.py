@@ -147,6 +147,7 @@ def relative_prevalence(
     Parameters
     ----------
     model : fitted learner with ``predict_propensity``, or a pipeline that ends in one
+        The model to look at.
     X, s : table or matrix, and labels
         The rows to compare; those of the fit, usually.
     by : str, int or array-like of shape (n_rows,), default=None

@@ -43,7 +43,9 @@ class SCARTestResult(ShownInNotebooks):
     p_value : float
         Share of null data sets, the observed one among them, with a statistic as large.
     null_statistics : ndarray of shape (n_draws,)
+        Likelihood ratios of the data sets simulated under SCAR.
     features : list of str
+        Names of the attributes.
     label_frequency : float
         Under SCAR.
     propensity_coef : ndarray of shape (n_features,)
@@ -51,7 +53,9 @@ class SCARTestResult(ShownInNotebooks):
     class_prior, class_prior_alternative : float
         Under SCAR, and under the alternative.
     n_rows, n_labelled : int
+        Numbers of rows, and of labelled ones.
     flexible : bool
+        Whether boosted trees helped the class model.
     """
 
     statistic: float
@@ -167,7 +171,9 @@ def scar_test(
     flexible : bool, default=False
         Whether ``f`` also gets a boosted score, see :func:`select_propensity_features`.
     n_jobs : int or None, default=None
+        Processes; -1 is one per core.
     random_state : int, Generator or None
+        Seed of what is drawn.
 
     Returns
     -------

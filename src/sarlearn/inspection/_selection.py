@@ -30,6 +30,7 @@ class SelectionStep:
         For each remaining candidate twice its gain in log-likelihood, less its cost in BIC
         (``log(n_rows)`` a column): above 0 is worth taking.
     taken : bool
+        Whether the attribute was selected.
     """
 
     feature: str
@@ -50,6 +51,7 @@ class PropensitySelection:
     path : list of SelectionStep
         The last step is the one not taken, unless every candidate was.
     candidates : list of str
+        Names of the attributes that were tried.
     stability : dict of str to float, or None
         Share of bootstrap resamples in which each candidate was selected.
     linear_features : list of str or None
@@ -147,6 +149,7 @@ def select_propensity_features(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_rows, n_features)
+        The rows, labelled and unlabelled together.
     s : array-like of shape (n_rows,)
         Labels: 1 labelled, 0 unlabelled.
     candidates : names, indices, mask, callable on the names; list of groups; or dict
@@ -156,10 +159,13 @@ def select_propensity_features(
         Inverse penalty of both models. A stronger one shrinks what the criterion is to compare;
         at 1 it missed half of the true attributes.
     flexible : bool, default=False
+        Whether boosted trees help the class model.
     n_resamples : int, default=0
         Bootstrap resamples for ``stability``; 0 leaves it out.
     n_jobs : int or None, default=None
+        Processes; -1 is one per core.
     random_state : int, Generator or None
+        Seed of what is drawn.
 
     Returns
     -------

@@ -158,6 +158,7 @@ def sensitivity(
     model : fitted SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier
         Or a pipeline that ends in one.
     X, s : the data that it was fitted to
+        Rows and labels.
     decay, C : sequence of float, default=None
         Values to try; None keeps the model's.
     propensity_features : list of choices, default=None
@@ -165,6 +166,7 @@ def sensitivity(
     propensity_bounds : pair of float, default=(0.8, 1.25)
         Least and greatest factor by which every propensity may be off.
     n_factors : int >= 2, default=5
+        Number of factors, evenly spaced on a logarithmic scale.
 
     Returns
     -------

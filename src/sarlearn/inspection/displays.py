@@ -35,6 +35,7 @@ class PropensityDisplay:
     Parameters
     ----------
     feature : str
+        Name of the attribute.
     values : array-like
         Points on the curve, or the values of the bars.
     propensity, low, high : array-like of the same length
@@ -44,7 +45,8 @@ class PropensityDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib objects, after ``plot``.
+    ax_, figure_ : matplotlib objects
+        What was drawn on, after ``plot``.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class PropensityDisplay:
         ----------
         estimator : SAREMClassifier, or a pipeline that ends in one
         X : table or matrix
+            The rows, as the model takes them.
         feature : str or int, optional
             A column as the user names it; by default the first propensity attribute.
         n_points : int
@@ -156,7 +159,9 @@ class ConvergenceDisplay:
     Attributes
     ----------
     axes_ : ndarray of three matplotlib Axes, or two
+        What was drawn on, after ``plot``.
     figure_ : matplotlib Figure
+        The figure they are part of.
 
     Examples
     --------
@@ -221,12 +226,14 @@ class LabelCalibrationDisplay:
     low, high : array-like of shape (n_bins,)
         Ends of Wilson's 95 % interval of the observed share.
     count : array-like of shape (n_bins,)
+        Number of rows in each bin.
     name : str, optional
         For the legend.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib objects, after ``plot``.
+    ax_, figure_ : matplotlib objects
+        What was drawn on, after ``plot``.
 
     Examples
     --------
@@ -297,8 +304,11 @@ class PosteriorDisplay:
     Parameters
     ----------
     thresholds : array-like of shape (n_points,)
+        Posterior probabilities t.
     strata : list of str
+        Names of the strata.
     share : list of array-like of shape (n_points,), one per stratum
+        The share of its unlabelled rows with a posterior of t or more.
     expected : list of float
         The expected share of positives among the unlabelled rows of each stratum.
     count : list of int
@@ -308,7 +318,8 @@ class PosteriorDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib objects, after ``plot``.
+    ax_, figure_ : matplotlib objects
+        What was drawn on, after ``plot``.
 
     Examples
     --------

@@ -287,7 +287,9 @@ def ipw_scorer(name: str, *, clip: float | None = None):
     Parameters
     ----------
     name : {"recall", "precision", "f1", "accuracy", "neg_brier", "roc_auc", "average_precision"}
+        Which score; the greater is the better.
     clip : float in (0, 1), default=None
+        Propensities below are raised to it.
 
     Returns
     -------

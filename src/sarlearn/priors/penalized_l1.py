@@ -64,6 +64,10 @@ class PenalizedL1(PriorEstimator):
     The bases sit at unlabelled rows; one more is the labelled density itself. Without it, labelled
     rows far from every unlabelled one go unseen, and no positives among the unlabelled gave 1.
 
+    The smallest of many noisy ratios decides, so the estimate can come out too low: on 24 draws of
+    6,000 rows with classes that hardly overlap it was off by 0.01 on average, and at worst 0.07 too
+    low.
+
     Parameters
     ----------
     penalty : float > 0, default=1e-3

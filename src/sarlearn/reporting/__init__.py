@@ -70,7 +70,9 @@ def report(
     Parameters
     ----------
     model : fitted SAREMClassifier, or a pipeline that ends in one
+        What to report on.
     X : table or matrix of shape (n_rows, n_features)
+        The rows, as the model takes them.
     s : array-like of shape (n_rows,)
         Observed labels.
     ids : sequence, optional

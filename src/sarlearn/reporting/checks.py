@@ -38,7 +38,9 @@ def run_checks(
     Parameters
     ----------
     model : fitted SAREMClassifier or CrossFitSARClassifier, or a pipeline that ends in one
+        The model to check.
     X, s : the data that it was fitted to
+        Rows and labels.
     n_draws : int
         Data sets simulated for the test of SCAR.
     n_resamples : int
@@ -48,6 +50,7 @@ def run_checks(
     n_jobs : int or None
         Processes; -1 is one per core.
     random_state : int
+        Seed of what is drawn.
     watch : callable
         Gives a context for each check, by its name: a progress display.
 

@@ -44,7 +44,9 @@ def summarize(
     Parameters
     ----------
     model : fitted SAREMClassifier, or a pipeline that ends in one
+        What to report on.
     X : table or matrix
+        The rows, as the model takes them.
     s : array-like of shape (n_rows,)
         Observed labels.
     ids : sequence, optional

@@ -1,0 +1,237 @@
+"""Baselines that trust the naive score to rank rows, and look for where to cut it: PUSB and NTC."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import digamma
+
+from sarlearn._compat import HasMethods, Interval, fit_context, one_blas_thread
+from sarlearn.baselines._base import POSITIVE, Baseline
+from sarlearn.classifiers.base import POS_LABEL
+
+
+class PUSBClassifier(Baseline):
+    r"""PUSB: a score that is only trusted to rank, cut where the class prior says.
+
+    Assumes that the propensity grows with the class probability. The score :math:`g` minimises
+
+    .. math::
+
+        \frac1n \sum_i \log(1 + e^{g(x_i)}) - \frac{\pi}{n P(s=1)} \sum_{i: s_i=1} g(x_i)
+        + \text{penalty},
+
+    which is logistic regression on the targets :math:`s\,\pi / P(s=1)`; rows above the
+    :math:`1 - \pi` quantile of :math:`g` are positive.
+
+    Parameters
+    ----------
+    class_prior : float in (0, 1), class-prior estimator or None, default=None
+        ``P(y=1)``. The method needs it; None asks
+        :class:`~sarlearn.priors.BestBinEstimator`, which assumes SCAR.
+    C : float > 0, default=1.0
+        Inverse strength of the L2 penalty; the intercept is not penalised.
+    pos_label : see :class:`sarlearn.SAREMClassifier`
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second one means labelled.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of the score ``g``.
+    threshold_ : float
+        The score above which a row is positive. ``decision_function`` is relative to it;
+        ``predict_proba`` is its sigmoid, in the right order and not calibrated.
+    class_prior_, label_frequency_ : float
+        The prior used, and ``P(s=1) / class_prior_``.
+
+    References
+    ----------
+    M. Kato, T. Teshima and J. Honda, Learning from positive and unlabeled data with a selection
+    bias, ICLR 2019. There for two samples; here for one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn.baselines import PUSBClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> f = 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> y = rng.random(2000) < f
+    >>> s = y & (rng.random(2000) < 0.8 * f)      # labelled more often where surely positive
+    >>> model = PUSBClassifier(class_prior=0.5).fit(X, s)
+    >>> round(float(np.mean(model.predict(X) == (f > 0.5))), 2)
+    0.97
+    """
+
+    _parameter_constraints: dict = POS_LABEL | {
+        "class_prior": [Interval(Real, 0, 1, closed="neither"), HasMethods(["fit"]), None],
+        "C": POSITIVE,
+    }
+
+    def __init__(self, class_prior=None, *, C=1.0, pos_label=None):
+        self.pos_label = pos_label
+        self.class_prior = class_prior
+        self.C = C
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Learn from labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together.
+        y : array-like of shape (n_rows,)
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``).
+
+        Returns
+        -------
+        self
+        """
+        X, labelled, _, _ = self._check_fit(X, y, None)
+        share = float(labelled.mean())
+        prior = self._prior(X, labelled)
+        if prior < share:
+            raise ValueError(
+                f"class_prior={prior!r} is below the share of labelled rows, {share:.4g}: there "
+                "are at least as many positives as labels."
+            )
+        with one_blas_thread():
+            # A prior of 1 has no finite score; one row short of it has.
+            scale = min(prior, 1 - 0.5 / len(labelled)) / share
+            self._linear(X, labelled * scale)
+        self.threshold_ = float(np.quantile(self._score(X), 1 - prior))
+        self.class_prior_, self.label_frequency_ = prior, share / prior
+        return self
+
+    def _prior(self, X, labelled) -> float:
+        if isinstance(self.class_prior, Real):
+            return float(self.class_prior)
+        from sklearn.base import clone
+
+        from sarlearn.priors import BestBinEstimator
+
+        if self.class_prior is None:
+            estimator = BestBinEstimator(random_state=0)
+        else:
+            estimator = clone(self.class_prior)
+        return float(estimator.fit(X, labelled).class_prior_)
+
+    def _logit(self, X) -> np.ndarray:
+        return self._score(X) - self.threshold_
+
+
+class ThresholdClassifier(Baseline):
+    r"""NTC-tMI: the naive logit, shifted to the threshold that says most about the unlabelled.
+
+    Assumes that the propensity grows with the class probability, so that the naive logit
+    :math:`z(x)` ranks rows rightly. Among ``n_thresholds`` values the :math:`t` is taken for which
+    :math:`z` and :math:`1[z > t]` share the most information over the unlabelled rows, by
+    Ross's nearest-neighbour estimate; then :math:`f = \sigma(z - t)`.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the L2 penalty; the intercept is not penalised.
+    n_neighbors : int >= 1, default=3
+        Neighbours on either side that Ross's estimate looks at.
+    n_thresholds : int >= 2, default=100
+        Values tried, evenly spaced over the range that can hold the maximum.
+    pos_label : see :class:`sarlearn.SAREMClassifier`
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second one means labelled.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of ``z``.
+    threshold_ : float
+        ``t``.
+    class_prior_, label_frequency_ : float
+        Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
+
+    References
+    ----------
+    P. Teisseyre, T. Martens, J. Bekker and J. Davis, Learning from biased positive-unlabeled data
+    via threshold calibration, AISTATS 2025.
+    B. Ross, Mutual information between discrete and continuous data sets, PLoS ONE 9 (2014).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn.baselines import ThresholdClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(2000) < 0.5
+    >>> X = (rng.normal(size=2000) + 6 * y)[:, None]
+    >>> s = y & (rng.random(2000) < 0.2)
+    >>> model = ThresholdClassifier().fit(X, s)
+    >>> round(float(np.mean(model.predict(X) == y)), 2)
+    0.96
+    """
+
+    _parameter_constraints: dict = POS_LABEL | {
+        "C": POSITIVE,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_thresholds": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(self, *, C=1.0, n_neighbors=3, n_thresholds=100, pos_label=None):
+        self.pos_label = pos_label
+        self.C = C
+        self.n_neighbors = n_neighbors
+        self.n_thresholds = n_thresholds
+
+    def _learn(self, X, labelled) -> None:
+        self._linear(X, labelled.astype(float))
+        z = np.sort(self._score(X)[~labelled])
+        low, high = candidate_range(len(z), self.n_neighbors)
+        candidates = np.linspace(z[low], z[high], self.n_thresholds)
+        shared = np.array([shared_information(z, t, self.n_neighbors) for t in candidates])
+        # Too few rows, or all alike, give no estimate: then the middle.
+        known = np.isfinite(shared).any()
+        self.threshold_ = float(candidates[np.nanargmax(shared)] if known else np.median(z))
+
+    def _logit(self, X) -> np.ndarray:
+        return self._score(X) - self.threshold_
+
+
+def candidate_range(n_rows: int, k: int) -> tuple[int, int]:
+    """Ranks between which the best threshold lies: where the estimate's upper bound exceeds the
+    lower bound that the median reaches."""
+
+    def above(share):
+        left, right = share * n_rows, (1 - share) * n_rows
+        upper = digamma(n_rows) - share * digamma(left) - (1 - share) * digamma(right)
+        return upper - at_median
+
+    half = n_rows / 2
+    at_median = digamma(n_rows) - digamma(half)
+    at_median += 2 * k / n_rows * (digamma(k) - digamma(half + k))
+    least = 1e-10
+    if above(least) >= 0:
+        return 0, n_rows - 1
+    low = int(n_rows * brentq(above, least, 0.5))
+    return low, min(n_rows - low, n_rows - 1)
+
+
+def shared_information(z: np.ndarray, t: float, k: int) -> float:
+    """Ross's estimate of the information between sorted ``z`` and ``z > t``, up to a constant.
+
+    Rows whose k nearest neighbours lie on their own side count k; only the k rows on either side
+    of the threshold need looking at.
+    """
+    n, left = len(z), int(np.searchsorted(z, t, side="right"))
+    if left <= k or n - left <= k:
+        return np.nan
+    correction = 0.0
+    for i in range(left - k, left + k):
+        start, stop = (0, left) if i < left else (left, n)
+        own_side = z[max(start, i - k) : min(stop, i + k + 1)]
+        # Widened by rounding only: the k-th neighbour itself must count.
+        radius = np.sort(np.abs(own_side - z[i]))[k] * (1 + 1e-12)
+        inside = np.searchsorted(z, z[i] + radius, "right") - np.searchsorted(z, z[i] - radius)
+        correction += digamma(inside - 1) - digamma(k)
+    sizes = left * digamma(left) + (n - left) * digamma(n - left)
+    return float(-(sizes + correction) / n - digamma(k))
