@@ -33,7 +33,6 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 # What still looks up, inside of a function, and why.
 LOOKS_UP = {
-    ("_engine.crossfit", "classifiers"),  # its first step is still an estimator's fit
     ("classifiers.scar", "priors"),  # its default prior estimator, imported when used
 }
 # Who asks whether data lie on Dask. It should be `backends` alone; nobody else may begin to.
@@ -41,7 +40,6 @@ ASKS_FOR_DASK = {
     "_validation",
     "classifiers.base",
     "classifiers.known",
-    "classifiers.sarem",
     "classifiers.scar",
     "priors._base",
     "tables.encoder",

@@ -38,7 +38,7 @@ from sarlearn.priors import BestBinEstimator
 CLASSES = [
     thing for name in exceptions.__all__ if inspect.isclass(thing := getattr(exceptions, name))
 ]
-VALUES = {"int": 12, "float": 0.5, "bool": False, "str": "a word", "Any": "x"}
+VALUES = {"int": 12, "float": 0.5, "bool": False, "str": "a word", "Any": "x", "Mapping": {"a": 2}}
 
 
 def example(warning: type):
