@@ -38,3 +38,17 @@ def test_more_rows_than_memory(capsys):
     chances = [float(c) for c in re.findall(r"with probability (\d\.\d\d)", out)]
     assert len(chances) == 3
     assert chances == sorted(chances)
+
+
+def test_classes_that_are_not_linear(capsys, tmp_path):
+    pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+    figure = tmp_path / "figure.png"
+    main = runpy.run_path(str(EXAMPLES / "classes_that_are_not_linear.py"))["main"]
+    main(["--figure", str(figure)])
+    out = capsys.readouterr().out
+    auc = {
+        name: float(re.search(rf"{name} .* (0\.\d+)\n", out).group(1))
+        for name in ("linear", "splines", "kernel", "boosted trees")
+    }
+    assert min(auc["splines"], auc["kernel"], auc["boosted trees"]) > auc["linear"] + 0.1
+    assert figure.stat().st_size > 10_000
