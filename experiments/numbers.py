@@ -258,7 +258,28 @@ def benchmark_numbers() -> Numbers:
     }
 
 
+def boosting_numbers() -> Numbers:
+    """Boosted trees: cells that all three methods have finished, and what a fit costs."""
+    found: Numbers = {}
+    folder = HERE / "boosting" / "results" / "benchmark"
+    key = ["dataset", "mechanism", "attributes", "max_rows", "repeat"]
+    for name in ("nine", "small", "wrong_attributes"):
+        if not (folder / f"{name}.csv").exists():
+            continue
+        rows = _cells("boosting", "benchmark", name)
+        for score in ("prior_error", "propensity_error", "auc", "log_loss", "cpu_seconds"):
+            cells = _wide(rows[rows[score].notna()], key, score)
+            cells = cells.abs() if score == "prior_error" else cells
+            found |= {f"{name}.{score}.{method}": cells[method].mean() for method in cells}
+            found[f"{name}.cells"] = len(cells)
+    if (BENCHMARKS / "boosting.csv").exists():
+        for row in pd.read_csv(BENCHMARKS / "boosting.csv").itertuples():
+            found[f"cost.{_name(row.data)}.{row.rows}"] = row.ratio
+    return found
+
+
 STUDIES: dict[str, Callable[[], Numbers]] = {
+    "boosting": boosting_numbers,
     "paper": paper_numbers,
     "crossfit": crossfit_numbers,
     "sar_learners": sar_learners_numbers,
