@@ -150,7 +150,7 @@ def test_convergence_shows_the_history(arrays, model):
 def test_convergence_without_slopes_or_threshold():
     nothing = [float("nan")] * 2
     display = ConvergenceDisplay([-2.0, -1.0], [0.1, 0.2], nothing).plot()
-    assert display.axes_[2].get_yscale() == "linear"
+    assert len(display.axes_) == 2  # nothing to show in the third
     assert len(display.axes_[2].lines) == 1
 
 

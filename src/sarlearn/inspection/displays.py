@@ -207,7 +207,7 @@ class ConvergenceDisplay:
             panels[2].set_yscale("log")
         if self.tol is not None and sloped:
             panels[2].axhline(self.tol, color=ORANGE, linestyle="--", linewidth=1.2)
-        panels[-1].set_xlabel("iteration" if sloped else "look")
+        panels[-1].set_xlabel("iteration")
         figure.align_ylabels(panels)
         self.axes_, self.figure_ = np.array(panels, dtype=object), figure
         return self
