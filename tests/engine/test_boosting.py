@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from sarlearn._engine import boosting
+from sarlearn._engine import boosting, likelihood
 from sarlearn._engine.boosting import BoostingSettings, Rows, fit_boosted, loss_derivatives
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.tree_text import check_text
@@ -147,6 +147,7 @@ def test_many_rows_are_sampled_and_then_boosted_once(monkeypatch):
     parts = np.array_split(order, 3)
     folds = [[(np.setdiff1d(order, part), part) for part in parts]]
     whole = fit_boosted(rows, folds, BoostingSettings())
+    monkeypatch.setattr(boosting, "MANY_ROWS", 5000)
     monkeypatch.setattr(boosting, "SAMPLE_ROWS", 2000)
     monkeypatch.setattr(boosting, "SAMPLE_LABELS", 100)
     sampled = fit_boosted(rows, folds, BoostingSettings())
@@ -154,3 +155,13 @@ def test_many_rows_are_sampled_and_then_boosted_once(monkeypatch):
     assert sampled.class_prior == pytest.approx(whole.class_prior, abs=0.04)
     f, g = (fit.runs[0].ensemble.logit(X, linear) for fit in (whole, sampled))
     assert np.corrcoef(f, g)[0, 1] > 0.95
+
+
+def test_derivatives_are_those_of_the_one_likelihood():
+    """A second copy, for speed: boosting asks for them in every round."""
+    rng = np.random.default_rng(1)
+    F, e, labelled = rng.normal(0, 4, 500), rng.uniform(0, 1, 500), rng.random(500) < 0.4
+    f, not_f = likelihood.sigmoids(np.clip(F, -boosting.LOGIT_LIMIT, boosting.LOGIT_LIMIT))
+    found = likelihood.terms(f, not_f, likelihood.evidence_of_labels(e, 1 - e, labelled))
+    gradient, _ = loss_derivatives(F, e, 1 - e, labelled, None)
+    np.testing.assert_allclose(gradient, found.residual, rtol=1e-9, atol=1e-12)

@@ -151,7 +151,6 @@ def test_convergence_without_slopes_or_threshold():
     nothing = [float("nan")] * 2
     display = ConvergenceDisplay([-2.0, -1.0], [0.1, 0.2], nothing).plot()
     assert len(display.axes_) == 2  # nothing to show in the third
-    assert len(display.axes_[2].lines) == 1
 
 
 def test_fixed_point_fits_have_no_threshold():

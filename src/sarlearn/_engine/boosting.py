@@ -10,7 +10,7 @@ Each fold has a booster that has not seen it. Their held-out logits ``F`` go int
 4. keep what explains the held-out labels better.
 
 Two runs, with other folds and another first propensity, are averaged: which folds are drawn moves
-the class prior more than anything else. Of more than SAMPLE_ROWS rows the runs see a sample; one
+the class prior more than anything else. Of more than MANY_ROWS rows the runs see a sample; one
 more boosting on all rows, with the propensity they found held, then gives ``f``.
 """
 
@@ -45,8 +45,9 @@ WARM_STEPS = 3
 # Logits beyond it teach the trees nothing more.
 LOGIT_LIMIT = 12.0
 LEAST_HESSIAN = 1e-6
-# Rows that the runs see, and labelled ones that must be among them, before a last boosting on all.
-SAMPLE_ROWS, SAMPLE_LABELS = 20_000, 2_000
+# From so many rows on the runs see a sample, with so many labels, before a last boosting on all.
+# With 20,000 the errors of e at 100,000 rows were 0.015 against 0.018, at 1.4 times the cost.
+MANY_ROWS, SAMPLE_ROWS, SAMPLE_LABELS = 30_000, 10_000, 2_000
 
 
 @dataclass(frozen=True)
@@ -420,7 +421,7 @@ def _sample(rows: Rows) -> np.ndarray | None:
     """Rows that the runs see; None is all of them. Labels are rare: enough must be among them."""
     share = float(rows.labelled.mean())
     size = max(SAMPLE_ROWS, int(np.ceil(SAMPLE_LABELS / share)))
-    if len(rows) < 1.5 * size:
+    if len(rows) < max(MANY_ROWS, 1.5 * size):
         return None
     return np.sort(np.random.default_rng(0).choice(len(rows), size, replace=False))
 

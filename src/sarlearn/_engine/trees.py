@@ -142,7 +142,7 @@ class Boosting:
         if not rounds:
             return [Trees("", n_features) for _ in self._boosters]
         texts = [trees_only(b.model_to_string(num_iteration=rounds)) for b in self._boosters]
-        return [Trees(text, n_features) for text in texts]
+        return [Trees(text, n_features, checked=True) for text in texts]
 
     def _each(self, work: Callable[[int], None]) -> None:
         numbers = range(len(self._folds))
@@ -158,11 +158,12 @@ class Boosting:
 class Trees:
     """Boosted trees as LightGBM's own text; no text is no trees.
 
-    The text is checked before LightGBM reads it: it may come from a file.
+    The text is checked before LightGBM reads it, unless it was written in this process.
     """
 
     text: str
     n_features: int
+    checked: bool = field(default=False, repr=False, compare=False)
     _booster: Any = field(default=None, repr=False, compare=False)
 
     def predict(self, X) -> np.ndarray:
@@ -170,7 +171,8 @@ class Trees:
         if not self.text:
             return np.zeros(X.shape[0])
         if self._booster is None:
-            check_text(self.text, self.n_features)
+            if not self.checked:
+                check_text(self.text, self.n_features)
             self._booster = lightgbm().Booster(model_str=self.text)
         scores = self._booster.predict(as_input(X), raw_score=True, num_threads=1)
         return np.asarray(scores, dtype=float)
@@ -180,7 +182,7 @@ class Trees:
 
     def __setstate__(self, state):
         self.text, self.n_features = state["text"], state["n_features"]
-        self._booster = None
+        self.checked, self._booster = False, None
 
 
 def as_input(X):

@@ -75,7 +75,7 @@ class BoostedSARClassifier(SARClassifier):
        averaged, as are their class priors.
 
     The classifier is the mean of the folds' boosters, ``2 x 3`` by default; nothing is refitted.
-    With more than 30,000 rows the runs see a sample of 20,000 (more where labels are rare), and
+    With 30,000 rows or more the runs see a sample of 10,000 (more where labels are rare), and
     one boosting on all rows, with the propensity so found, follows.
 
     Needs LightGBM: ``pip install 'sarlearn[boost]'``.
