@@ -5,9 +5,9 @@
 
 CPU seconds of ``BoostedSARClassifier`` with one propensity feature, and of scikit-learn's
 ``HistGradientBoostingClassifier`` with its defaults on the same rows and labels, one thread each,
-in one process, after a small fit of both. ``grown_mb`` is by how much the memory of the process grew
-at most during the boosted fit (Linux tells); ``binned_mb`` what the rows take at one byte per value. Lines replace
-those of the same data and rows in ``results/boosting.csv``.
+in one process, after a small fit of both. ``grown_mb`` is by how much the memory of the process
+grew at most during the boosted fit (Linux tells); ``binned_mb`` what the rows take at one byte per
+value. Lines replace those of the same data and rows in ``results/boosting.csv``.
 """
 
 import argparse
