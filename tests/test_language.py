@@ -70,6 +70,16 @@ def test_american_forms_are_seen(old):
     assert AMERICAN.search(old)
 
 
+def test_every_public_parameter_and_attribute_is_described():
+    for path, thing in public_things():
+        members = vars(thing).items() if inspect.isclass(thing) else ()
+        functions = [member for name, member in members if not name.startswith("_")]
+        for documented in [thing, *filter(callable, functions)]:
+            text = (inspect.getdoc(documented) or "").partition("\nSee Also\n")[0]
+            for entry, following in re.findall(r"^(\w[\w, *]* : .*)\n(.*)", text, re.M):
+                assert following.startswith(" ") or "see :class:" in entry, f"{path}: {entry}"
+
+
 def test_propensity_features_are_none_unless_named():
     """An empty choice is no column everywhere; every column must be asked for."""
     for path, thing in public_things():

@@ -91,6 +91,12 @@ def test_rows_without_weight_count_for_nothing_in_scar():
     assert model.fit(data.X, data.s, sample_weight=weight).class_prior_ == some.class_prior_
 
 
+def test_weights_that_leave_labels_of_one_kind_are_refused():
+    data = make_pu(200, 3)
+    with pytest.raises(ValueError, match="positive sample_weight are all labelled, or all unlab"):
+        BestBinEstimator().fit(data.X, data.s, sample_weight=1.0 * ~data.s)
+
+
 def test_a_prior_estimator_without_weights_is_named():
     data = make_pu(200, 3)
     with pytest.raises(ValueError, match=r"prior estimator DEDPUL\(\) does not take it"):

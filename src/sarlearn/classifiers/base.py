@@ -217,6 +217,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows to predict for.
 
         Returns
         -------
@@ -232,6 +233,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows to predict for.
 
         Returns
         -------
@@ -248,6 +250,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows to predict for.
 
         Returns
         -------
@@ -271,6 +274,7 @@ class SARClassifier(PUClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows to predict for.
 
         Returns
         -------
@@ -286,6 +290,7 @@ class SARClassifier(PUClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows to predict for.
         s : array-like of shape (n_rows,)
             Labels, in the values that ``fit`` saw; a missing one means unlabelled.
 

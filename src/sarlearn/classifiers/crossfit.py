@@ -98,7 +98,9 @@ class CrossFitSARClassifier(SARClassifier):
     slope_ : float
         ``a``: below 1 the held-out scores were too bold, above 1 too timid.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_propensity_features) and (1,)
+        Of the propensity model, in logits.
     propensity_features_ : ndarray of int
+        Indices of the propensity columns.
     n_iter_ : int
         EM iterations of the first step, to which ``converged_`` and ``history_`` refer, too.
     classifier_ : fitted estimator
@@ -190,6 +192,7 @@ class CrossFitSARClassifier(SARClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together.
         y : array-like of shape (n_rows,)
             The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
             ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.

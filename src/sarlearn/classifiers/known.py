@@ -51,6 +51,7 @@ class KnownPropensityClassifier(PUClassifier):
     Parameters
     ----------
     method : {"em", "weighting"}, default="em"
+        EM, or the inverse-propensity risk.
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty; the intercept is not penalised.
     stop, window, tol, max_iter : see :class:`SAREMClassifier`
@@ -115,6 +116,7 @@ class KnownPropensityClassifier(PUClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together.
         y : array-like of shape (n_rows,)
             The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
             ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
@@ -122,6 +124,7 @@ class KnownPropensityClassifier(PUClassifier):
             ``P(s=1|y=1,x)`` in (0, 1]; one number is the label frequency (SCAR). None counts as 1,
             every positive labelled, with a warning.
         sample_weight : array-like of shape (n_rows,), default=None
+            How many rows each row counts for.
 
         Returns
         -------

@@ -38,12 +38,14 @@ class MultiSCARClassifier(SARClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The two label values; the second one means labelled.
     strata_ : ndarray of shape (n_strata, n_propensity_features)
         Configurations seen in ``fit``.
     estimators_ : list of SAREMClassifier, or None for a stratum without labelled rows
         Such a stratum, like a configuration that ``fit`` has not seen, predicts 0. A stratum
         of labelled rows alone predicts 1, and has None, too.
     label_frequencies_ : ndarray of shape (n_strata,)
+        Share of the positives that is labelled, by stratum.
     class_prior_, label_frequency_ : float
         Over all training rows.
     n_iter_ : int
@@ -99,10 +101,12 @@ class MultiSCARClassifier(SARClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together.
         y : array-like of shape (n_rows,)
             The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
             ``pos_label``).
         sample_weight : array-like of shape (n_rows,), default=None
+            How many rows each row counts for.
 
         Returns
         -------

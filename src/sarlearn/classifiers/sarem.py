@@ -97,7 +97,9 @@ class SAREMClassifier(SARClassifier):
     label_frequency_ : float
         Share of the positives that is labelled: ``P(s=1) / class_prior_``.
     n_iter_ : int
+        Number of iterations.
     converged_ : bool
+        Whether the stopping rule was met within ``max_iter`` iterations.
     history_ : dict of ndarray
         For each iteration ``log_likelihood`` of the labels, ``penalized_log_likelihood``, ``slope``
         and ``class_prior``.
@@ -171,10 +173,12 @@ class SAREMClassifier(SARClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together.
         y : array-like of shape (n_rows,)
             The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
             ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
         sample_weight : array-like of shape (n_rows,), default=None
+            How many rows each row counts for.
 
         Returns
         -------

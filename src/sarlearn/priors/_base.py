@@ -179,8 +179,12 @@ class WeightedPriorEstimator(PriorEstimator):
             return super().fit(X, y)
         refuse_dask(X, f"{type(self).__name__} with sample_weight")
         X, labelled = self._check_input(X, y)
-        weight = check_weights(sample_weight, X)
-        encode_labels(labelled[weight > 0], warn_few=False)  # refuses labels of one kind
+        weight = np.asarray(check_weights(sample_weight, X))
+        if len(np.unique(labelled[weight > 0])) < 2:
+            raise ValueError(
+                "The rows with a positive sample_weight are all labelled, or all unlabelled; "
+                "learning needs both."
+            )
         with one_blas_thread():
             found = self._estimate(X, labelled, weight)
         self._set_prior(found, float(np.average(labelled, weights=weight)))
