@@ -45,7 +45,8 @@ ASKS_FOR_DASK = {
     "tables.encoder",
     "tables.pipeline",
 }
-TOO_LONG = {"_engine.compiled"}
+# Still too long; to be split, not to be joined by others.
+TOO_LONG = {"_engine.boosting", "_engine.compiled", "backends.batches"}
 MOST_LINES = 450
 
 
