@@ -47,6 +47,8 @@ class Block:
     rows: slice
     matrix: Any
     labelled: Any = None
+    # The class that an audit has found, 1 or 0, and NaN elsewhere; None where nobody has looked.
+    audited: Any = None
     weight: Any = None
     target: Any = None
     # Of the propensity: its value and complement, or the row's group, or attributes.

@@ -253,7 +253,7 @@ def with_scores(block: Block, thetas: np.ndarray) -> Block:
 
 def _log_likelihoods(block: Block) -> np.ndarray:
     """Of the labels, for every column of scores."""
-    seen = evidence_of_labels(block.e, block.not_e, block.labelled)
+    seen = evidence_of_labels(block.e, block.not_e, block.labelled, 1.0, block.audited)
     found = []
     for score in block.score.T:
         f, not_f = sigmoids(np.ascontiguousarray(score))

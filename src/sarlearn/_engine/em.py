@@ -75,7 +75,7 @@ class Point:
         """The kernel's sums of a block; see :func:`sarlearn._engine.kernels.em_sums`."""
         X, propensity = block.X_for_kernels, self.propensity.of_rows(block)
         given = X, self.theta, propensity, block.labelled, block.weight, self.decay
-        return em_sums(*given, target, new_target, h, h_e, observed)
+        return em_sums(*given, target, new_target, h, h_e, observed, block.audited)
 
 
 def em_pass(
@@ -356,7 +356,10 @@ class ScarTargets:
 
     def _of(self, block: Block) -> np.ndarray:
         chance = np.exp(np.minimum(logits(block.X, self.theta) - self.top, 0.0))
-        return np.where(block.labelled, 1.0, chance)
+        chance = np.where(block.labelled, 1.0, chance)
+        if block.audited is None:
+            return chance
+        return np.where(np.isnan(block.audited), chance, block.audited)
 
 
 def run_to_slope(em: SAREM, rule: ModelSlopeRule, max_iter: int, report=lambda: None) -> EMResult:

@@ -95,9 +95,10 @@ class EstimatorSide:
 class EstimatorEM:
     """The state of SAR-EM with arbitrary models: their predictions for every row."""
 
-    def __init__(self, classifier, propensity, labelled, weight, decay: float):
+    def __init__(self, classifier, propensity, labelled, weight, decay: float, audited=None):
         """``propensity`` is a side, or an array where the propensity is known."""
         self.classifier, self.labelled, self.decay = classifier, labelled, decay
+        self.audited = audited
         self.weight = np.ones(len(labelled)) if weight is None else weight
         self.total_weight = float(self.weight.sum())
         self.known = isinstance(propensity, np.ndarray)
@@ -110,7 +111,10 @@ class EstimatorEM:
         s_hat = np.clip(self.classifier.predict(), 1e-6, 1 - 1e-6)
         c = float(s_hat[~self.labelled].max())
         target = np.minimum((1 - c) / c * s_hat / (1 - s_hat), 1.0)
-        self.classifier.fit(np.where(self.labelled, 1.0, target), self.weight)
+        target = np.where(self.labelled, 1.0, target)
+        if self.audited is not None:
+            target = np.where(np.isnan(self.audited), target, self.audited)
+        self.classifier.fit(target, self.weight)
         self.f = self.classifier.predict()
         self.e = self.propensity if self.known else np.full(len(labels), c)
 
@@ -131,7 +135,8 @@ class EstimatorEM:
     def _terms(self, decay: float) -> likelihood.Terms:
         f = np.clip(self.f, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
         e = np.clip(self.e, LEAST_PROBABILITY, 1.0)
-        return likelihood.terms(f, 1 - f, evidence_of_labels(e, 1 - e, self.labelled, decay))
+        seen = evidence_of_labels(e, 1 - e, self.labelled, decay, self.audited)
+        return likelihood.terms(f, 1 - f, seen)
 
     @property
     def watched(self) -> np.ndarray:
@@ -183,7 +188,7 @@ class EstimatorScorer:
 
     def __call__(self, rows: Rows, start: np.ndarray) -> Rows:
         labelled, e = rows.gather(_labelled), rows.gather(_propensity)
-        em = EstimatorEM(self._side, e, labelled, rows.gather(_weight), decay=1.0)
+        em = EstimatorEM(self._side, e, labelled, rows.gather(weights_of), 1.0, audits_of(rows))
         em.start()
         run_estimators(em, "slope", 5, 1e-3, HELD_OUT_ITERATIONS, self._report)
         return rows.attach(score=logit(np.clip(em.f, 1e-9, 1 - 1e-9)))
@@ -197,16 +202,15 @@ def final_estimator(X, classifier, found):
     rows, labels = found.rows, found.labels
     f, not_f = likelihood.sigmoids(labels.slope * rows.gather(_score) + labels.intercept)
     e = rows.gather(_propensity)
-    target = likelihood.terms(
-        f, not_f, evidence_of_labels(e, 1.0 - e, rows.gather(_labelled))
-    ).target
+    seen = evidence_of_labels(e, 1.0 - e, rows.gather(_labelled), 1.0, audits_of(rows))
+    target = likelihood.terms(f, not_f, seen).target
     side = EstimatorSide(X, classifier, "classifier")
-    side.fit(target, rows.gather(_weight))
+    side.fit(target, rows.gather(weights_of))
     return side.fitted
 
 
 def weighted_mean(rows: Rows, values: np.ndarray) -> float:
-    return float(np.average(values, weights=rows.gather(_weight)))
+    return float(np.average(values, weights=rows.gather(weights_of)))
 
 
 class HeldOutSide:
@@ -232,6 +236,16 @@ def _labelled(block: Block) -> np.ndarray:
     return block.labelled
 
 
+def audits_of(rows: Rows) -> np.ndarray | None:
+    """Classes that audits have found, NaN elsewhere; None where nobody has looked."""
+    found = rows.gather(_audited)
+    return None if np.isnan(found).all() else found
+
+
+def _audited(block: Block) -> np.ndarray:
+    return np.full(block.n_rows, np.nan) if block.audited is None else block.audited
+
+
 def _score(block: Block) -> np.ndarray:
     return block.score
 
@@ -240,5 +254,5 @@ def _propensity(block: Block) -> np.ndarray:
     return block.e
 
 
-def _weight(block: Block) -> np.ndarray:
+def weights_of(block: Block) -> np.ndarray:
     return np.ones(block.n_rows) if block.weight is None else block.weight

@@ -150,6 +150,7 @@ def em_sums(
     curvature,
     propensity_curvature,
     observed: bool = False,
+    audited=None,
 ) -> tuple:
     """What a pass needs of some rows, from their logits and their propensity.
 
@@ -166,6 +167,8 @@ def em_sums(
         Written: complete curvatures of each row, times its weight.
     observed : bool
         Whether ``curvature`` is the observed one instead, which may be negative.
+    audited : ndarray of shape (n,) or None
+        Classes that are known, NaN elsewhere; such rows are not compiled.
 
     Returns
     -------
@@ -181,7 +184,7 @@ def em_sums(
     e, not_e, codes, Xe, theta_e = propensity
     grouped = codes is not None or len(e) == 1
     positives = np.zeros(len(e) if grouped else 0)
-    fast = compiled_for(X)
+    fast = compiled_for(X) if audited is None else None
     if fast is not None and (Xe is None or _alike(X, Xe)):
         towards, e_towards = np.zeros((2, X.shape[1] + 1)), np.zeros((2, len(theta_e)))
         log_likelihood, expected = (fast.csr_em_sums if sparse.issparse(X) else fast.em_sums)(
@@ -211,7 +214,7 @@ def em_sums(
     elif codes is not None:
         e, not_e = e[codes], not_e[codes]
     f, not_f = likelihood.sigmoids(logits(X, theta))
-    found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, labelled, decay))
+    found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, labelled, decay, audited))
     if curvature is not None:
         curvature[:] = likelihood.class_curvature(f, not_f, found, observed=observed)
     new_target[:] = found.target

@@ -88,7 +88,9 @@ def label_pass(block: Block, theta: np.ndarray, known: bool, curved: bool) -> La
     g, Z, weight = block.score, block.X, block.weight
     f, not_f = sigmoids(np.exp(theta[0]) * g + theta[1])
     e, not_e = (block.e, block.not_e) if known else sigmoids(Z @ theta[2:-1] + theta[-1])
-    found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, block.labelled))
+    found = likelihood.terms(
+        f, not_f, evidence_of_labels(e, not_e, block.labelled, 1.0, block.audited)
+    )
     by_e = likelihood.propensity_residual(found.target, e, not_e, block.labelled)
     counted = np.ones(len(g)) if weight is None else weight
     by_f, by_e, spread = counted * found.residual, counted * by_e, counted * f * not_f
@@ -102,11 +104,22 @@ def label_pass(block: Block, theta: np.ndarray, known: bool, curved: bool) -> La
     if curved:
         # Of one row the expected information has rank one: its root times the design.
         of_f, _, of_e = likelihood.expected_information(f, not_f, e, not_e)
+        known = None if block.audited is None else ~np.isnan(block.audited)
+        if known is not None:
+            of_f = np.where(known, 0.0, of_f)
+            of_e = np.where(known, 0.0, of_e)
         ones = np.ones((len(g), 1))
         design = np.hstack([g[:, None], ones, Z, ones])
-        design[:, :2] *= np.sqrt(counted * of_f)[:, None]
-        design[:, 2:] *= np.sqrt(counted * of_e)[:, None]
-        sums.information = design.T @ design
+        scaled = design.copy()
+        scaled[:, :2] *= np.sqrt(counted * of_f)[:, None]
+        scaled[:, 2:] *= np.sqrt(counted * of_e)[:, None]
+        sums.information = scaled.T @ scaled
+        if known is not None:
+            # Where the class is known, the two models have nothing to do with each other.
+            of_e = found.target * e * not_e
+            for part, curvature in ((slice(0, 2), f * not_f), (slice(2, None), of_e)):
+                rows = design[known, part] * np.sqrt((counted * curvature)[known])[:, None]
+                sums.information[part, part] += rows.T @ rows
     return sums
 
 

@@ -7,7 +7,8 @@ A row is positive with probability ``f = sigmoid(eta)``. What was seen of it has
 
 with the posterior ``q``, the target of the M-step. For one label, with the propensity
 ``e = sigmoid(zeta)``: a labelled row has ``positive = e, negative = 0``, an unlabelled one
-``positive = 1 - e, negative = 1``. The derivatives of ``-log P(seen|x)`` are
+``positive = 1 - e, negative = 1``. Where someone has looked and found the class, the other class is
+impossible: ``negative = 0`` or ``positive = 0``. The derivatives of ``-log P(seen|x)`` are
 
     by eta                f - q
     twice by eta          (f - q) (1 - f - q)        observed
@@ -56,18 +57,29 @@ class Evidence(NamedTuple):
     surplus: np.ndarray
 
 
-def evidence_of_labels(e, not_e, labelled, decay: float = 1.0) -> Evidence:
+def evidence_of_labels(e, not_e, labelled, decay: float = 1.0, audited=None) -> Evidence:
     """Of rows that are labelled or not, for propensities and their complements.
 
     For a labelled row only the class matters to the target: ``decayed`` is 1 in place of e.
+    ``audited`` is the class, 1 or 0, of rows that someone has looked at, and NaN of others.
     """
     shrunk = decay * e
-    return Evidence(
+    seen = Evidence(
         positive=np.where(labelled, e, not_e),
         negative=np.where(labelled, 0.0, 1.0),
         decayed=np.where(labelled, 1.0, not_e + (1.0 - decay) * e),
         surplus=np.where(labelled, -1.0, shrunk),
     )
+    if audited is not None:
+        _exclude(seen, audited)
+    return seen
+
+
+def _exclude(seen: Evidence, audited: np.ndarray) -> None:
+    """Make the class impossible that an audit has ruled out; for the target only that matters."""
+    found, ruled_out = audited == 1, audited == 0
+    seen.negative[found], seen.decayed[found], seen.surplus[found] = 0.0, 1.0, -1.0
+    seen.positive[ruled_out], seen.decayed[ruled_out], seen.surplus[ruled_out] = 0.0, 0.0, 1.0
 
 
 class Terms(NamedTuple):

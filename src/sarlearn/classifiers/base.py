@@ -18,6 +18,7 @@ from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.on_demand import expect_fit
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult
+from sarlearn._evidence import Audit
 from sarlearn._validation import (
     check_weights,
     encode_labels,
@@ -29,6 +30,7 @@ from sarlearn._validation import (
     refuse_dask,
 )
 from sarlearn._words import model_summary
+from sarlearn.classifiers._audits import posterior_of, with_audits
 from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
 
 EM_CONSTRAINTS: dict = {
@@ -47,12 +49,13 @@ class Input:
     """Checked input of a fit.
 
     ``X`` is the matrix, where it is in memory; ``kept`` says which rows of the input are left, None
-    where all are.
+    where all are; ``audit`` what someone has found of some rows.
     """
 
     rows: Rows
     X: Any = None
     kept: np.ndarray | None = None
+    audit: Audit | None = None
 
 
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -102,14 +105,29 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         expect_fit(X, self._sarem_fits)
         return X, labelled, weight, kept
 
-    def _input(self, X, s, sample_weight=None) -> "Input":
-        """Rows that know their labels and weights, wherever they lie."""
+    def _input(self, X, s, sample_weight=None, *audits) -> "Input":
+        """Rows that know their labels, weights and audits, wherever they lie."""
         if is_dask(X):
-            return Input(self._dask_rows(X, s, sample_weight))
-        if is_batches(X):
-            return Input(self._batch_rows(X, s, sample_weight))
-        X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
-        return Input(RowBlocks(X).attach(labelled=labelled, weight=weight), X, kept)
+            given = Input(self._dask_rows(X, s, sample_weight))
+        elif is_batches(X):
+            given = Input(self._batch_rows(X, s, sample_weight))
+        else:
+            X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
+            given = Input(RowBlocks(X).attach(labelled=labelled, weight=weight), X, kept)
+        return with_audits(given, *audits) if audits else given
+
+    def _fitted_logit(self, given: "Input") -> np.ndarray:
+        """Logits of the rows of the fit."""
+        if hasattr(self, "coef_"):
+            return given.rows.matvec(self.coef_[0]) + self.intercept_[0]
+        return self._logit(given.X)
+
+    def _shift_to(self, shift: float) -> None:
+        """Add a number to every logit."""
+        if hasattr(self, "coef_"):
+            self.intercept_ = self.intercept_ + shift
+        else:
+            self.classifier_shift_ = shift
 
     def _dask_rows(self, X, s, sample_weight=None, propensity=None):
         """The same for Dask input: rows that know their labels, weights and propensities."""
@@ -209,7 +227,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if hasattr(self, "coef_"):
             return RowBlocks(X).matvec(self.coef_[0]) + self.intercept_[0]
         f = self.classifier_.predict_proba(X)[:, 1]
-        return logit(np.clip(f, 1e-15, 1 - 1e-15))
+        return logit(np.clip(f, 1e-15, 1 - 1e-15)) + getattr(self, "classifier_shift_", 0.0)
 
     def decision_function(self, X) -> np.ndarray:
         """Logit of ``P(y=1|x)``.
@@ -284,7 +302,7 @@ class SARClassifier(PUClassifier):
             return self._lazily(self.predict_propensity, X)
         return self._propensity(self._check_predict(X))
 
-    def predict_posterior(self, X, s) -> np.ndarray:
+    def predict_posterior(self, X, s, audited=None) -> np.ndarray:
         """``P(y=1|x,s)``: 1 for labelled rows, ``f (1-e) / (1 - f e)`` for the others.
 
         Parameters
@@ -293,16 +311,21 @@ class SARClassifier(PUClassifier):
             The rows to predict for.
         s : array-like of shape (n_rows,)
             Labels, in the values that ``fit`` saw; a missing one means unlabelled.
+        audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, where someone has looked: it is then the posterior.
 
         Returns
         -------
         ndarray of shape (n_rows,)
         """
         if is_dask(X) or is_batches(X):
+            if audited is not None:
+                raise ValueError("audited is for rows in memory; put the classes in afterwards.")
             return self._lazily(self.predict_posterior, X, s)
         X = self._check_predict(X)
         labelled = encode_new_labels(s, self.classes_, X.shape[0])
-        return posterior(self._logit(X), self._propensity(X), labelled)
+        found = posterior(self._logit(X), self._propensity(X), labelled)
+        return posterior_of(found, audited, labelled)
 
 
 def posterior(eta: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarray:

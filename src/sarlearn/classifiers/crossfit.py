@@ -18,6 +18,7 @@ from sarlearn._engine.crossfit import CS, CrossFit, final_fit, mean_probability
 from sarlearn._engine.em_any import final_estimator, weighted_mean
 from sarlearn._engine.propensity import label_share
 from sarlearn._validation import refuse_dask, resolve_features
+from sarlearn.classifiers._audits import store_audit
 from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit, warn_wide
 from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, store_prior
 from sarlearn.exceptions import NotConvergedWarning, warn
@@ -186,7 +187,7 @@ class CrossFitSARClassifier(SARClassifier):
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, audited=None, audit_probability=None, audit_round=None):
         """Learn ``f`` and ``e`` from labels.
 
         Parameters
@@ -198,6 +199,16 @@ class CrossFitSARClassifier(SARClassifier):
             ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
         sample_weight : array-like of shape (n_rows,), default=None
             What each row counts, in every step. Folds are made of rows, whatever their weight.
+        audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, of rows that someone has looked at; missing elsewhere. Which
+            rows were looked at may depend on the columns and on the label, not otherwise on the
+            class.
+        audit_probability : array-like of shape (n_rows,), default=None
+            The probability with which each audited row was drawn, missing elsewhere, as
+            :func:`sarlearn.audit.suggest_audit` gives it. The class prior and its range then come
+            from the draw and hold whatever the model; the class probabilities are shifted to it.
+        audit_round : array-like of shape (n_rows,), default=None
+            The round in which it was drawn, where there were several.
 
         Returns
         -------
@@ -205,13 +216,16 @@ class CrossFitSARClassifier(SARClassifier):
         """
         if self.classifier is not None:
             refuse_dask(X, "CrossFitSARClassifier(classifier=...)")
-        given = self._input(X, y, sample_weight)
+        given = self._input(X, y, sample_weight, audited, audit_probability, audit_round)
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
         with one_blas_thread():
             found = run_cross_fit(self, given, columns)
             self._refit(given, found)
         self._store(found, columns)
+        store_audit(self, given)
+        if not self.class_prior_by_design_:
+            warn_wide(found)
         return self
 
     def _refit(self, given: Input, found: CrossFit) -> None:
@@ -241,7 +255,6 @@ class CrossFitSARClassifier(SARClassifier):
         self.history_ = found.em.history
         if not self.converged_:
             warn(NotConvergedWarning(self.max_iter))
-        warn_wide(found)
 
     def _propensity(self, X) -> np.ndarray:
         Xe = RowBlocks(X[:, self.propensity_features_])

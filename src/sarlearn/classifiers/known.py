@@ -16,7 +16,7 @@ from sarlearn._compat import (
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.em import SAREM, run_to_slope
-from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
+from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, audits_of, run_estimators
 from sarlearn._engine.kernels import logits
 from sarlearn._engine.known import run_known
 from sarlearn._engine.logistic import fit_logistic, weight_of
@@ -24,9 +24,11 @@ from sarlearn._engine.propensity import KnownPropensity, label_share, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, ModelSlopeRule
 from sarlearn._validation import check_propensity, is_dask, refuse_dask
+from sarlearn.classifiers._audits import store_audit, with_audits
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
+    Input,
     PUClassifier,
     store_prior,
     store_result,
@@ -110,7 +112,16 @@ class KnownPropensityClassifier(PUClassifier):
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, propensity=None, sample_weight=None):
+    def fit(
+        self,
+        X,
+        y,
+        propensity=None,
+        sample_weight=None,
+        audited=None,
+        audit_probability=None,
+        audit_round=None,
+    ):
         """Learn ``f`` from labels and their propensity.
 
         Parameters
@@ -125,37 +136,54 @@ class KnownPropensityClassifier(PUClassifier):
             every positive labelled, with a warning.
         sample_weight : array-like of shape (n_rows,), default=None
             How many rows each row counts for.
+        audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, of rows that someone has looked at; missing elsewhere. Which
+            rows were looked at may depend on the columns and on the label, not otherwise on the
+            class.
+        audit_probability : array-like of shape (n_rows,), default=None
+            The probability with which each audited row was drawn, missing elsewhere, as
+            :func:`sarlearn.audit.suggest_audit` gives it. The class prior and its range then come
+            from the draw and hold whatever the model; the class probabilities are shifted to it.
+        audit_round : array-like of shape (n_rows,), default=None
+            The round in which it was drawn, where there were several.
 
         Returns
         -------
         self
         """
+        if audited is not None and self.method == "weighting":
+            raise ValueError(
+                "audited is for method='em'; method='weighting' looks at labelled rows alone."
+            )
         e: Any = 1.0 if propensity is None else propensity
         if self.classifier is not None:
             refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
         if is_dask(X):
-            rows = self._dask_rows(X, y, sample_weight, e)
+            given = Input(self._dask_rows(X, y, sample_weight, e))
         else:
             X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
             if kept is not None and np.ndim(e) == 1 and len(e) == len(kept):
                 e = np.asarray(e)[kept]
             e = check_propensity(e, labelled)
             rows = RowBlocks(X).attach(labelled=labelled, weight=weight, e=e, not_e=1.0 - e)
+            given = Input(rows, X, kept)
+        given = with_audits(given, audited, audit_probability, audit_round)
         if propensity is None:
             warn(NoPropensityWarning())
         with one_blas_thread():
             if self.method == "weighting":
-                self._fit_weighting(conditioned(rows))
+                self._fit_weighting(conditioned(given.rows))
             elif self.classifier is None:
-                self._fit_em(conditioned(rows))
+                self._fit_em(conditioned(given.rows))
             else:
-                self._fit_estimator(X, labelled, weight, e)
+                self._fit_estimator(given, labelled, weight, e)
+        store_audit(self, given)
         return self
 
-    def _fit_estimator(self, X, labelled, weight, e) -> None:
+    def _fit_estimator(self, given: Input, labelled, weight, e) -> None:
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
-        side = EstimatorSide(X, self.classifier, "classifier")
-        em = EstimatorEM(side, e, labelled, weight, decay=1.0)
+        side = EstimatorSide(given.X, self.classifier, "classifier")
+        em = EstimatorEM(side, e, labelled, weight, 1.0, audits_of(given.rows))
         em.start()
         result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
         self.classifier_ = side.fitted

@@ -14,15 +14,25 @@ from sarlearn._compat import (
     with_callbacks,
 )
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, LogisticSide, run_estimators
+from sarlearn._engine.em import labels_of
+from sarlearn._engine.em_any import (
+    EstimatorEM,
+    EstimatorSide,
+    LogisticSide,
+    audits_of,
+    run_estimators,
+    weights_of,
+)
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
 from sarlearn._engine.stopping import TOLERANCE
 from sarlearn._validation import refuse_dask, resolve_features
+from sarlearn.classifiers._audits import store_audit
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
+    Input,
     SARClassifier,
     store_result,
     warn_every_column,
@@ -167,7 +177,7 @@ class SAREMClassifier(SARClassifier):
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, audited=None, audit_probability=None, audit_round=None):
         """Learn ``f`` and ``e`` from labels.
 
         Parameters
@@ -179,14 +189,31 @@ class SAREMClassifier(SARClassifier):
             ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
         sample_weight : array-like of shape (n_rows,), default=None
             How many rows each row counts for.
+        audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, of rows that someone has looked at; missing elsewhere. Which
+            rows were looked at may depend on the columns and on the label, not otherwise on the
+            class.
+        audit_probability : array-like of shape (n_rows,), default=None
+            The probability with which each audited row was drawn, missing elsewhere, as
+            :func:`sarlearn.audit.suggest_audit` gives it. The class prior and its range then come
+            from the draw and hold whatever the model; the class probabilities are shifted to it.
+        audit_round : array-like of shape (n_rows,), default=None
+            The round in which it was drawn, where there were several.
 
         Returns
         -------
         self
         """
         if self.classifier is not None or self.propensity_estimator is not None:
-            return self._fit_estimators(X, y, sample_weight)
-        return self._fit_rows(self._input(X, y, sample_weight).rows, self.classes_)
+            given = "propensity_estimator" if self.classifier is None else "classifier"
+            refuse_dask(X, f"SAREMClassifier({given}=...)")
+        found = self._input(X, y, sample_weight, audited, audit_probability, audit_round)
+        if self.classifier is not None or self.propensity_estimator is not None:
+            self._fit_estimators(found)
+        else:
+            self._fit_rows(found.rows, self.classes_)
+        store_audit(self, found)
+        return self
 
     def _fit_rows(self, rows: Rows, classes: np.ndarray):
         """Learn from rows that know their labels, wherever they lie."""
@@ -220,12 +247,11 @@ class SAREMClassifier(SARClassifier):
         warn_every_column(columns, n_columns)
         return columns
 
-    def _fit_estimators(self, X, y, sample_weight):
-        given = "propensity_estimator" if self.classifier is None else "classifier"
-        refuse_dask(X, f"SAREMClassifier({given}=...)")
-        X, labelled, weight, _ = self._check_fit(X, y, sample_weight)
+    def _fit_estimators(self, given: Input) -> None:
+        X, rows = given.X, given.rows
+        labelled, weight = rows.gather(labels_of) == 1, rows.gather(weights_of)
         f, e = self._sides(X, self._columns(X.shape[1]))
-        em = EstimatorEM(f, e, labelled, weight, self.decay)
+        em = EstimatorEM(f, e, labelled, weight, self.decay, audits_of(rows))
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
         with one_blas_thread():
             em.start()
@@ -238,8 +264,7 @@ class SAREMClassifier(SARClassifier):
             self.propensity_coef_, self.propensity_intercept_ = e.theta[None, :-1], e.theta[-1:]
         else:
             self.propensity_estimator_ = e.fitted
-        self._store(result, em.class_prior, float(np.average(labelled, weights=weight)))
-        return self
+        self._store(result, em.class_prior, label_share(rows))
 
     def _sides(self, X, columns):
         if self.propensity_estimator is not None and not len(columns):
