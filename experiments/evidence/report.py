@@ -13,12 +13,12 @@ TARGET_EACH, TARGET_MEAN, TARGET_ROWS = 0.035, 0.025, 100
 
 HEAD = """# What a little more evidence is worth
 
-Written by `python -m experiments report evidence` from the tracked tables. Labels alone often cannot
-say how many positives are hidden; a few rows that someone checks can.
+Written by `python -m experiments report evidence` from the tracked tables. Labels alone often
+cannot say how many positives are hidden; a few rows that someone checks can.
 
 Every cell draws an audit many times from one labelling of one data set (at most 8,000 rows; three
 attributes drive labelling) and compares the class prior with the truth. *Plain share* is a uniform
-draw with Wilson's interval; *suggested* is `suggest_audit` with the posteriors of the cross-fit from
+draw with Wilson's interval; *suggested* is `suggest_audit` with posteriors of the cross-fit from
 labels alone; *top-ranked* takes the rows of highest posterior, for which only the model can speak.
 The data sets for the choice of the design and those for the verdict were written down before the
 verdict was measured (`audits.toml`).

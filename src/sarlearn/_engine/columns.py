@@ -36,6 +36,7 @@ class _Extent:
 def conditioned(rows: Rows) -> Rows:
     """Rows whose columns a solver can work with, and whose ``units`` say what was done to them."""
     units = _units(rows.each(_extent))
+    units.excluded = rows.units.excluded
     if not units.is_plain:
         rows = rows.map(_converted, units)
     rows.units = units

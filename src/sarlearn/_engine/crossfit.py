@@ -202,7 +202,7 @@ def mean_probability(rows: Rows, theta: np.ndarray) -> float:
 
 
 def nothing_left(rows: Rows, columns: np.ndarray) -> bool:
-    """Whether all columns that vary are propensity attributes.
+    """Whether all columns of the class model that vary are propensity attributes.
 
     Then ``P(s=1|x) = f(x) e(x)`` holds for every ``f`` above ``P(s=1|x)``, with the matching ``e``:
     labels cannot tell the two apart, however many.
@@ -212,7 +212,10 @@ def nothing_left(rows: Rows, columns: np.ndarray) -> bool:
     ends = rows.each(_ends)
     low, high = np.min([end[0] for end in ends], axis=0), np.max([end[1] for end in ends], axis=0)
     # A column with gaps counts as one that varies.
-    return bool(np.delete(high == low, columns).all())
+    constant = high == low
+    if rows.units.excluded is not None:
+        constant |= rows.units.excluded
+    return bool(np.delete(constant, columns).all())
 
 
 def _open(labels: LabelFit, label_share: float) -> Profile:

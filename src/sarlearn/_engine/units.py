@@ -1,20 +1,27 @@
 """The user's units of columns that a solver sees centred and scaled."""
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 # The free intercept has this penalty per row: far below any tolerance, and enough to keep it
 # finite where every target is 1.
 INTERCEPT_RIDGE = 1e-14
+# A penalty beyond which a coefficient is 0 for every purpose.
+BARRING_RIDGE = 1e250
 
 
 @dataclass
 class Units:
-    """What was taken from each column, and what it was divided by."""
+    """What was taken from each column, and what it was divided by.
+
+    ``excluded`` columns have no coefficient in the class model; None is no such column.
+    """
 
     center: np.ndarray
     scale: np.ndarray
+    excluded: np.ndarray | None = None
 
     @classmethod
     def plain(cls, n_columns: int) -> "Units":
@@ -30,13 +37,28 @@ class Units:
     def ridge(self, C: float, total_weight: float) -> np.ndarray:
         """Strength of ``ridge @ theta**2 / 2`` on each parameter: ``1 / C`` in the user's units."""
         with np.errstate(over="ignore", divide="ignore", under="ignore"):
-            slopes = np.minimum(1.0 / C / self.scale / self.scale, 1e250)
+            slopes = np.minimum(1.0 / C / self.scale / self.scale, BARRING_RIDGE)
+        if self.excluded is not None:
+            slopes[self.excluded] = BARRING_RIDGE
         return np.append(slopes, INTERCEPT_RIDGE * total_weight)
 
     def to_user(self, theta: np.ndarray) -> np.ndarray:
         """Coefficients and intercept for the columns as they were."""
         coef = theta[:-1] / self.scale
+        if self.excluded is not None:
+            coef[self.excluded] = 0.0
         return np.append(coef, theta[-1] - coef @ self.center)
 
     def from_user(self, theta: np.ndarray) -> np.ndarray:
         return np.append(theta[:-1] * self.scale, theta[-1] + theta[:-1] @ self.center)
+
+
+def excluding(rows, columns: np.ndarray):
+    """The same rows, where the class model has no coefficients for some columns."""
+    if not len(columns):
+        return rows
+    excluded = np.zeros(rows.shape[1], dtype=bool)
+    excluded[columns] = True
+    out = copy.copy(rows)
+    out.units = replace(rows.units, excluded=excluded)
+    return out

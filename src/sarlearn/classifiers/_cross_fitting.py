@@ -25,10 +25,13 @@ CROSSFIT_CONSTRAINTS: dict = {
 }
 
 
-def run_cross_fit(settings, given: Input, columns: np.ndarray) -> CrossFit:
+def run_cross_fit(
+    settings, given: Input, columns: np.ndarray, class_columns: np.ndarray | None = None
+) -> CrossFit:
     """The cross-fit but for its last step, with the settings of an estimator."""
     rows, Cs = given.rows, check_Cs(settings.Cs)
-    warn_every_column(columns, rows.shape[1])
+    class_columns = np.arange(rows.shape[1]) if class_columns is None else class_columns
+    warn_every_column(columns, class_columns)
     labelled = rows.gather(_labelled)
     # Splitters look at the number of rows alone, but for those of a user's own.
     X = np.empty((len(labelled), 0)) if given.X is None else given.X
@@ -38,7 +41,7 @@ def run_cross_fit(settings, given: Input, columns: np.ndarray) -> CrossFit:
     found = cross_fit(
         rows,
         columns,
-        _scorer(settings.classifier, given, folds, Cs, report),
+        _scorer(settings.classifier, given, class_columns, folds, Cs, report),
         decay=settings.decay,
         propensity_C=settings.propensity_C,
         max_iter=settings.max_iter,
@@ -53,10 +56,13 @@ def n_steps(folds: Folds, classifier) -> int:
     return 2 + ROUNDS * (len(folds) if classifier is None else HELD_OUT_ITERATIONS)
 
 
-def _scorer(classifier, given: Input, folds: Folds, Cs, report: Callable[[], None]) -> Scorer:
+def _scorer(
+    classifier, given: Input, class_columns, folds: Folds, Cs, report: Callable[[], None]
+) -> Scorer:
     if classifier is None:
         return LinearScorer(len(folds), Cs, report)
-    return EstimatorScorer(given.X, classifier, folds, report)
+    X = given.X if len(class_columns) == given.X.shape[1] else given.X[:, class_columns]
+    return EstimatorScorer(X, classifier, folds, report)
 
 
 def check_Cs(Cs) -> list[float]:

@@ -1,7 +1,7 @@
 """What the learners share: input checks, predictions, fitted attributes, warnings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +18,7 @@ from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.on_demand import expect_fit
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult
+from sarlearn._engine.units import excluding
 from sarlearn._evidence import Audit
 from sarlearn._validation import (
     check_weights,
@@ -28,6 +29,7 @@ from sarlearn._validation import (
     is_dask,
     pointing_to_tables,
     refuse_dask,
+    resolve_features,
 )
 from sarlearn._words import model_summary
 from sarlearn.classifiers._audits import posterior_of, with_audits
@@ -115,6 +117,29 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
             given = Input(RowBlocks(X).attach(labelled=labelled, weight=weight), X, kept)
         return with_audits(given, *audits) if audits else given
+
+    def _class_rows(self, given: "Input") -> "Input":
+        """The input with the columns of the class model chosen; says which in an attribute."""
+        n_columns = given.rows.shape[1]
+        names = getattr(self, "feature_names_in_", None)
+        chosen = np.arange(n_columns)
+        if self.classifier_features is not None:
+            chosen = resolve_features(
+                self.classifier_features, names, n_columns, what="classifier_features"
+            )
+            if not len(chosen):
+                raise ValueError(
+                    "classifier_features is empty: the class model needs at least one column. "
+                    "None takes all."
+                )
+        self.classifier_features_ = chosen
+        left_out = np.setdiff1d(np.arange(n_columns), chosen)
+        return replace(given, rows=excluding(given.rows, left_out))
+
+    def _class_columns(self, X):
+        """The columns that a classifier of the user's is given."""
+        columns = getattr(self, "classifier_features_", None)
+        return X if columns is None or len(columns) == X.shape[1] else X[:, columns]
 
     def _fitted_logit(self, given: "Input") -> np.ndarray:
         """Logits of the rows of the fit."""
@@ -226,7 +251,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Logit of ``f`` on checked rows: of the linear model, or of any other classifier."""
         if hasattr(self, "coef_"):
             return RowBlocks(X).matvec(self.coef_[0]) + self.intercept_[0]
-        f = self.classifier_.predict_proba(X)[:, 1]
+        f = self.classifier_.predict_proba(self._class_columns(X))[:, 1]
         return logit(np.clip(f, 1e-15, 1 - 1e-15)) + getattr(self, "classifier_shift_", 0.0)
 
     def decision_function(self, X) -> np.ndarray:
@@ -352,6 +377,7 @@ def store_prior(model, class_prior: float, label_share: float) -> None:
     model.label_frequency_ = label_share / model.class_prior_
 
 
-def warn_every_column(columns, n_columns: int) -> None:
-    if len(columns) == n_columns:
-        warn(EveryColumnWarning(n_columns))
+def warn_every_column(columns, class_columns) -> None:
+    """Where the class model has no column of its own."""
+    if len(columns) and not len(np.setdiff1d(class_columns, columns)):
+        warn(EveryColumnWarning(len(columns)))

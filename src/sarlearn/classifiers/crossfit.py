@@ -50,6 +50,9 @@ class CrossFitSARClassifier(SARClassifier):
     ----------
     propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
+    classifier_features : names, indices, boolean mask, or callable on the names, default=None
+        The columns of the class model; None is all. Leave out what drives labelling and has no
+        place in the class: effort, clinic, clerk.
     C : float > 0 or "likelihood", default="likelihood"
         Inverse strength of the final classifier's L2 penalty. ``"likelihood"`` is the value of the
         best held-out likelihood: for decisions and honest probabilities. A large number, 10 say,
@@ -148,6 +151,7 @@ class CrossFitSARClassifier(SARClassifier):
         CROSSFIT_CONSTRAINTS
         | POS_LABEL
         | {
+            "classifier_features": "no_validation",
             "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"likelihood"})],
         }
     )
@@ -158,6 +162,7 @@ class CrossFitSARClassifier(SARClassifier):
         self,
         propensity_features=(),
         *,
+        classifier_features=None,
         C="likelihood",
         Cs=CS,
         cv=5,
@@ -169,6 +174,7 @@ class CrossFitSARClassifier(SARClassifier):
         pos_label=None,
     ):
         self.propensity_features = propensity_features
+        self.classifier_features = classifier_features
         self.C = C
         self.Cs = Cs
         self.cv = cv
@@ -217,10 +223,11 @@ class CrossFitSARClassifier(SARClassifier):
         if self.classifier is not None:
             refuse_dask(X, "CrossFitSARClassifier(classifier=...)")
         given = self._input(X, y, sample_weight, audited, audit_probability, audit_round)
+        given = self._class_rows(given)
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
         with one_blas_thread():
-            found = run_cross_fit(self, given, columns)
+            found = run_cross_fit(self, given, columns, self.classifier_features_)
             self._refit(given, found)
         self._store(found, columns)
         store_audit(self, given)
@@ -231,7 +238,8 @@ class CrossFitSARClassifier(SARClassifier):
     def _refit(self, given: Input, found: CrossFit) -> None:
         """Step 5: ``f`` on all rows, with the propensity known."""
         if self.classifier is not None:
-            self.classifier_ = final_estimator(given.X, self.classifier, found)
+            X = self._class_columns(given.X)
+            self.classifier_ = final_estimator(X, self.classifier, found)
             self.mean_probability_ = weighted_mean(found.rows, self._class_probability(given.X))
             return
         self.C_ = found.C if self.C == "likelihood" else float(self.C)

@@ -61,6 +61,9 @@ class SAREMClassifier(SARClassifier):
     propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Leaving one out costs
         far more than naming one too many.
+    classifier_features : names, indices, boolean mask, or callable on the names, default=None
+        The columns of the class model; None is all. Leave out what drives labelling and has no
+        place in the class: effort, clinic, clerk.
     decay : float in (0, 1], default=0.9
         The paper's local certainty parameter d: propensities are shrunk by it in the E-step, which
         favours solutions with sure positives. 1 is plain EM, maximum likelihood.
@@ -142,6 +145,7 @@ class SAREMClassifier(SARClassifier):
         | POS_LABEL
         | {
             "propensity_features": "no_validation",
+            "classifier_features": "no_validation",
             "classifier": [HasMethods(["fit"]), None],
             "propensity_C": [Interval(Real, 0, None, closed="neither")],
             "propensity_estimator": [HasMethods(["fit"]), None],
@@ -152,6 +156,7 @@ class SAREMClassifier(SARClassifier):
         self,
         propensity_features=(),
         *,
+        classifier_features=None,
         decay=0.9,
         C=1.0,
         propensity_C=1.0,
@@ -164,6 +169,7 @@ class SAREMClassifier(SARClassifier):
         pos_label=None,
     ):
         self.propensity_features = propensity_features
+        self.classifier_features = classifier_features
         self.decay = decay
         self.C = C
         self.propensity_C = propensity_C
@@ -208,6 +214,7 @@ class SAREMClassifier(SARClassifier):
             given = "propensity_estimator" if self.classifier is None else "classifier"
             refuse_dask(X, f"SAREMClassifier({given}=...)")
         found = self._input(X, y, sample_weight, audited, audit_probability, audit_round)
+        found = self._class_rows(found)
         if self.classifier is not None or self.propensity_estimator is not None:
             self._fit_estimators(found)
         else:
@@ -244,7 +251,7 @@ class SAREMClassifier(SARClassifier):
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, n_columns)
         self.propensity_features_ = columns
-        warn_every_column(columns, n_columns)
+        warn_every_column(columns, getattr(self, "classifier_features_", np.arange(n_columns)))
         return columns
 
     def _fit_estimators(self, given: Input) -> None:
@@ -257,7 +264,9 @@ class SAREMClassifier(SARClassifier):
             em.start()
             result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
         if isinstance(f, LogisticSide):
-            self.coef_, self.intercept_ = f.theta[None, :-1], f.theta[-1:]
+            self.coef_ = np.zeros((1, X.shape[1]))
+            self.coef_[0, self.classifier_features_] = f.theta[:-1]
+            self.intercept_ = f.theta[-1:]
         else:
             self.classifier_ = f.fitted
         if isinstance(e, LogisticSide):
@@ -273,7 +282,7 @@ class SAREMClassifier(SARClassifier):
                 "propensity features the propensity is one number."
             )
         given = [
-            (X, self.classifier, self.C, "classifier"),
+            (self._class_columns(X), self.classifier, self.C, "classifier"),
             (X[:, columns], self.propensity_estimator, self.propensity_C, "propensity_estimator"),
         ]
         return [
