@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Audit", "check_audit", "check_audited"]
+__all__ = ["Audit", "check_audit", "check_audited", "check_class_prior"]
 
 
 @dataclass(frozen=True)
@@ -122,3 +122,43 @@ def _is_number(value) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def check_class_prior(class_prior, label_share: float) -> tuple[float, float, float] | None:
+    """What is known of the class prior: its bounds and its standard error; None where nothing is.
+
+    Accepted are a number, bounds ``(low, high)``, and ``{"mean": ..., "standard_error": ...}``.
+    """
+    if class_prior is None:
+        return None
+    if isinstance(class_prior, dict):
+        if set(class_prior) != {"mean", "standard_error"}:
+            raise ValueError(
+                "class_prior as a dict has the keys 'mean' and 'standard_error'; got "
+                f"{sorted(map(str, class_prior))}."
+            )
+        mean, error = (float(class_prior[key]) for key in ("mean", "standard_error"))
+        if not 0 < mean < 1 or not 0 < error < 1:
+            raise ValueError(
+                "class_prior needs a mean and a standard_error between 0 and 1; got "
+                f"{mean!r} and {error!r}."
+            )
+        return mean, mean, error
+    if np.ndim(class_prior) == 0:
+        low = high = float(class_prior)
+    elif np.ndim(class_prior) == 1 and len(class_prior) == 2:
+        low, high = (float(end) for end in class_prior)
+    else:
+        raise ValueError(
+            f"class_prior must be a number, (low, high), or a dict; got {class_prior!r}."
+        )
+    if not 0 < low <= high < 1:
+        raise ValueError(
+            f"class_prior must lie between 0 and 1, its lower end first; got {class_prior!r}."
+        )
+    if high <= label_share:
+        raise ValueError(
+            f"class_prior={class_prior!r} is below the share of labelled rows, {label_share:.4g}, "
+            "which are all positive."
+        )
+    return max(low, label_share * (1 + 1e-9)), high, 0.0

@@ -22,7 +22,7 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.kernels import logits, sigmoids
 from sarlearn._engine.known import KnownPropensityFit
-from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
+from sarlearn._engine.label_model import KnownPrior, LabelFit, LabelModel, Profile
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.newton import Climb
 from sarlearn._engine.propensity import attributes, label_share
@@ -56,7 +56,8 @@ class CrossFit:
 
     ``C`` is the penalty of the best held-out likelihood, NaN with another scorer than the linear
     one. Where ``kept``, the propensity is SAR-EM's as it was: no column is left that could tell
-    class from labelling. ``rows`` know their score and propensity.
+    class from labelling. ``rows`` know their score and propensity. ``labels_only`` is the class
+    prior without what was known of it.
     """
 
     rows: Rows
@@ -67,6 +68,7 @@ class CrossFit:
     C: float
     held_out: np.ndarray
     kept: bool
+    labels_only: float
 
     @property
     def em(self) -> EMResult:
@@ -97,6 +99,7 @@ def cross_fit(
     decay: float = 0.9,
     propensity_C: float = 1.0,
     max_iter: int = 500,
+    prior: KnownPrior | None = None,
     report: Callable[[], None] = lambda: None,
 ) -> CrossFit:
     """Steps 1 to 4 on rows that know their labels, weights and folds.
@@ -104,7 +107,8 @@ def cross_fit(
     Where :func:`nothing_left`, SAR-EM's propensity stays: the label model would then be free to
     exchange the two factors, and did (class probabilities with an AUC of 0.07).
 
-    ``report`` is called after the first step; the scorer reports its own.
+    ``prior`` is what is known of the class prior. ``report`` is called after the first step; the
+    scorer reports its own.
     """
     rows = conditioned(rows)
     units = rows.units.of(columns)
@@ -117,12 +121,24 @@ def cross_fit(
     for _ in range(1 if kept else ROUNDS):
         rows = scorer(rows.map(_with_propensity, columns, phi), theta)
         model, labels = fit_labels(rows, columns, known=kept)
+        labels_only = labels.class_prior
+        if prior is not None:
+            labels = model.fit_with(prior, labels)
         if not kept:
             phi = np.append(labels.propensity_coef, labels.propensity_intercept)
     profile = _open(labels, label_share(rows)) if kept else model.profile(labels)
+    profile = profile if prior is None else prior.clip(profile)
     rows = rows.map(_with_propensity, columns, phi)
     return CrossFit(
-        rows, labels, profile, units.to_user(phi), start, scorer.C, scorer.held_out, kept
+        rows,
+        labels,
+        profile,
+        units.to_user(phi),
+        start,
+        scorer.C,
+        scorer.held_out,
+        kept,
+        labels_only,
     )
 
 

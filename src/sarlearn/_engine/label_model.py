@@ -10,7 +10,7 @@ where ``P(s=1|x)`` saturates. Inputs are standardised inside. Parameters are kep
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +70,39 @@ class PriorPull(NamedTuple):
 
     mean: float
     deviation: float
+
+
+# So tight a pull holds the class prior fast: labels of a million rows move it by a millionth.
+HELD = 1e-6
+# A pull that tight is approached in steps, or the climb would have to follow a thin curved valley.
+TIGHTENING = (3e-2, 3e-3, 3e-4, 3e-5)
+
+
+class KnownPrior(NamedTuple):
+    """What is known of the class prior beforehand.
+
+    Between ``low`` and ``high``, and, with a ``deviation``, normal about ``low``, which is then
+    equal to ``high``.
+    """
+
+    low: float
+    high: float
+    deviation: float = 0.0
+
+    def pull(self, class_prior: float) -> PriorPull | None:
+        """The pull on a fit that without one has this class prior; None where it needs none."""
+        if self.deviation:
+            return PriorPull(self.low, self.deviation)
+        if self.low <= class_prior <= self.high and self.low < self.high:
+            return None
+        return PriorPull(min(max(class_prior, self.low), self.high), HELD)
+
+    def clip(self, profile: "Profile") -> "Profile":
+        """The range within the bounds."""
+        if self.deviation:
+            return profile
+        low, high = (min(max(end, self.low), self.high) for end in (profile.low, profile.high))
+        return replace(profile, low=low, high=high)
 
 
 @dataclass
@@ -177,6 +210,7 @@ class LabelModel:
         self._center, self._scale = _standards(rows)
         self._rows = rows.map(_standardised, self._center, self._scale)
         self._slope_pull, self._known = slope_pull, known
+        self._prior_pull: PriorPull | None = None
         self._ridge = np.full(n_attributes + 3, RIDGE)
         self._ridge[2:-1] = propensity_ridge
         self._ridge[[1, -1]] = INTERCEPT_RIDGE
@@ -215,6 +249,21 @@ class LabelModel:
             log_likelihood=-sums.loss,
             theta=theta,
         )
+
+    def fit_with(self, prior: KnownPrior, free: LabelFit) -> LabelFit:
+        """The maximum with what is known of the class prior, from the one without, ``free``.
+
+        Later fits and profiles of this model know it as well.
+        """
+        pull = prior.pull(free.class_prior)
+        if pull is None:
+            return free
+        theta = free.theta
+        for deviation in TIGHTENING:
+            if deviation > pull.deviation:
+                theta = self._climb(theta, PriorPull(pull.mean, deviation)).theta
+        self._prior_pull = pull
+        return self.described(self._climb(theta).theta)
 
     def _at(self, fit: LabelFit) -> np.ndarray:
         """The parameters here of what another fit says in the units of the data."""
@@ -318,7 +367,8 @@ class _Objective:
     tol = TOLERANCE
 
     def __init__(self, model: LabelModel, pull: PriorPull | None = None):
-        self._model, self._pull = model, pull
+        self._model = model
+        self._pulls = [one for one in (model._prior_pull, pull) if one is not None]
 
     def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
         model = self._model
@@ -328,8 +378,7 @@ class _Objective:
             natural = np.concatenate([[slope], theta[1:]])
             value = sums.loss + float(model._ridge @ natural**2) / 2
             gradient = sums.gradient + model._ridge * natural
-            if self._pull is not None:
-                mean, deviation = self._pull
+            for mean, deviation in self._pulls:
                 off = (sums.positives / model._total - mean) / deviation
                 value += off**2 / 2
                 gradient[:2] += off / deviation * sums.positives_gradient / model._total
@@ -346,8 +395,8 @@ class _Objective:
     def curvature(self, place: Place) -> Curvature:
         model, slope = self._model, np.exp(place.theta[0])
         H = place.sums.information + np.diag(model._ridge)
-        if self._pull is not None:
-            slant = place.sums.positives_gradient / model._total / self._pull.deviation
+        for pull in self._pulls:
+            slant = place.sums.positives_gradient / model._total / pull.deviation
             H[:2, :2] += np.outer(slant, slant)
         H[0] *= slope
         H[:, 0] *= slope

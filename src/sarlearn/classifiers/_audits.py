@@ -15,7 +15,7 @@ from sarlearn.exceptions import SarlearnWarning, warn
 if TYPE_CHECKING:
     from sarlearn.classifiers.base import Input
 
-__all__ = ["store_audit", "with_audits"]
+__all__ = ["posterior_of", "shift_to_mean", "store_audit", "with_audits"]
 
 LEVEL = 0.95
 
@@ -61,12 +61,20 @@ def store_audit(model, given: "Input") -> None:
     model.identification_width_ = model.class_prior_range_[1] - model.class_prior_range_[0]
     model.label_frequency_ = share / model.class_prior_
     model.class_prior_by_design_ = True
-    model._shift_to(_shift_for(model._fitted_logit(given), given.rows.gather(_weight), strata))
+    shift_to_mean(model, given, model.class_prior_)
 
 
-def _shift_for(eta: np.ndarray, weight: np.ndarray, strata) -> float:
-    """What to add to logits for the mean of the probabilities to be the estimate."""
-    goal = np.clip(strata.estimate, 1e-9, 1 - 1e-9)
+def shift_to_mean(model, given: "Input", class_prior: float) -> None:
+    """Shift the logits of ``f`` so that its mean over the rows of the fit is the class prior."""
+    weight = given.rows.gather(_weight)
+    model._shift_to(_shift_for(model._fitted_logit(given), weight, class_prior))
+    if hasattr(model, "mean_probability_"):
+        model.mean_probability_ = class_prior
+
+
+def _shift_for(eta: np.ndarray, weight: np.ndarray, class_prior: float) -> float:
+    """What to add to logits for the mean of the probabilities to be the class prior."""
+    goal = np.clip(class_prior, 1e-9, 1 - 1e-9)
     low, high = -40.0 - float(eta.max()), 40.0 - float(eta.min())
     for _ in range(200):
         shift = (low + high) / 2

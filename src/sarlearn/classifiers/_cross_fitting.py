@@ -10,6 +10,7 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.crossfit import ROUNDS, CrossFit, LinearScorer, Scorer, cross_fit
 from sarlearn._engine.em_any import HELD_OUT_ITERATIONS, EstimatorScorer
 from sarlearn._engine.folds import Folds, fold_flags, make_folds
+from sarlearn._engine.label_model import KnownPrior
 from sarlearn.classifiers.base import Input, warn_every_column
 from sarlearn.exceptions import UnidentifiedWarning, warn
 
@@ -26,7 +27,11 @@ CROSSFIT_CONSTRAINTS: dict = {
 
 
 def run_cross_fit(
-    settings, given: Input, columns: np.ndarray, class_columns: np.ndarray | None = None
+    settings,
+    given: Input,
+    columns: np.ndarray,
+    class_columns: np.ndarray | None = None,
+    prior: KnownPrior | None = None,
 ) -> CrossFit:
     """The cross-fit but for its last step, with the settings of an estimator."""
     rows, Cs = given.rows, check_Cs(settings.Cs)
@@ -45,6 +50,7 @@ def run_cross_fit(
         decay=settings.decay,
         propensity_C=settings.propensity_C,
         max_iter=settings.max_iter,
+        prior=prior,
         report=report,
     )
     report()

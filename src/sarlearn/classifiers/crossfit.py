@@ -16,9 +16,11 @@ from sarlearn._compat import (
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import CS, CrossFit, final_fit, mean_probability
 from sarlearn._engine.em_any import final_estimator, weighted_mean
+from sarlearn._engine.label_model import KnownPrior
 from sarlearn._engine.propensity import label_share
+from sarlearn._evidence import check_class_prior
 from sarlearn._validation import refuse_dask, resolve_features
-from sarlearn.classifiers._audits import store_audit
+from sarlearn.classifiers._audits import shift_to_mean, store_audit
 from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit, warn_wide
 from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, store_prior
 from sarlearn.exceptions import NotConvergedWarning, warn
@@ -53,6 +55,10 @@ class CrossFitSARClassifier(SARClassifier):
     classifier_features : names, indices, boolean mask, or callable on the names, default=None
         The columns of the class model; None is all. Leave out what drives labelling and has no
         place in the class: effort, clinic, clerk.
+    class_prior : float, (low, high) or dict, default=None
+        What is known of ``P(y=1)`` from elsewhere: its value, bounds, or the ``mean`` and
+        ``standard_error`` of a survey. The label model is fitted under it, and the class
+        probabilities are shifted to the class prior that results.
     C : float > 0 or "likelihood", default="likelihood"
         Inverse strength of the final classifier's L2 penalty. ``"likelihood"`` is the value of the
         best held-out likelihood: for decisions and honest probabilities. A large number, 10 say,
@@ -81,6 +87,13 @@ class CrossFitSARClassifier(SARClassifier):
         The two label values; the second one means labelled.
     class_prior_ : float
         ``P(y=1)`` by the label model of step 3.
+    class_prior_from_labels_ : float
+        What the labels, and audits, would have said without ``class_prior``.
+    n_audited_ : int
+        Unlabelled rows whose class was given.
+    class_prior_by_design_ : bool
+        Whether ``class_prior_`` and its range come from the draw of the audited rows and hold
+        whatever the model.
     mean_probability_ : float
         Mean of ``predict_proba`` over the rows of ``fit``: near ``class_prior_``, which is the
         better estimate, not equal.
@@ -152,6 +165,7 @@ class CrossFitSARClassifier(SARClassifier):
         | POS_LABEL
         | {
             "classifier_features": "no_validation",
+            "class_prior": [Real, "array-like", dict, None],
             "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"likelihood"})],
         }
     )
@@ -163,6 +177,7 @@ class CrossFitSARClassifier(SARClassifier):
         propensity_features=(),
         *,
         classifier_features=None,
+        class_prior=None,
         C="likelihood",
         Cs=CS,
         cv=5,
@@ -175,6 +190,7 @@ class CrossFitSARClassifier(SARClassifier):
     ):
         self.propensity_features = propensity_features
         self.classifier_features = classifier_features
+        self.class_prior = class_prior
         self.C = C
         self.Cs = Cs
         self.cv = cv
@@ -227,10 +243,15 @@ class CrossFitSARClassifier(SARClassifier):
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
         with one_blas_thread():
-            found = run_cross_fit(self, given, columns, self.classifier_features_)
+            known = check_class_prior(self.class_prior, label_share(given.rows))
+            prior = None if known is None else KnownPrior(*known)
+            found = run_cross_fit(self, given, columns, self.classifier_features_, prior)
             self._refit(given, found)
         self._store(found, columns)
+        self.class_prior_from_labels_ = found.labels_only
         store_audit(self, given)
+        if prior is not None and not self.class_prior_by_design_:
+            shift_to_mean(self, given, self.class_prior_)
         if not self.class_prior_by_design_:
             warn_wide(found)
         return self
