@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         CrossFitSARClassifier,
         KnownPropensityClassifier,
         MultiSCARClassifier,
+        RepeatedSARClassifier,
         SAREMClassifier,
         SCARClassifier,
     )
@@ -26,6 +27,7 @@ __all__ = [
     "CrossFitSARClassifier",
     "KnownPropensityClassifier",
     "MultiSCARClassifier",
+    "RepeatedSARClassifier",
     "SAREMClassifier",
     "SCARClassifier",
     "load",
@@ -43,6 +45,7 @@ _HOMES = {
     "CrossFitSARClassifier": "classifiers",
     "KnownPropensityClassifier": "classifiers",
     "MultiSCARClassifier": "classifiers",
+    "RepeatedSARClassifier": "classifiers",
     "SAREMClassifier": "classifiers",
     "SCARClassifier": "classifiers",
     "load": "saving",

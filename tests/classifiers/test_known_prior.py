@@ -53,7 +53,7 @@ def test_the_label_model_under_a_known_prior_against_a_plain_solver(data, prior)
 
 
 def test_a_value_bounds_and_a_survey(data):
-    X, y, s = data
+    X, _, s = data
     free = CrossFitSARClassifier([3], random_state=0).fit(X, s)
     held = CrossFitSARClassifier([3], class_prior=0.6, random_state=0).fit(X, s)
     assert held.class_prior_ == pytest.approx(0.6, abs=1e-4)

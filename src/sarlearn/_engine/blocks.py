@@ -56,6 +56,12 @@ class Block:
     not_e: Any = None
     codes: Any = None
     Xe: Any = None
+    # Of several chances: labels of each (NaN is a gap), attributes of each, and offsets of both
+    # models' predictors.
+    visits: Any = None
+    chances: Any = None
+    offset: Any = None
+    chance_offset: Any = None
     # Of the cross-fit: which folds train with the row and which hold it out, and its score then.
     folds: Any = None
     score: Any = None

@@ -4,6 +4,7 @@
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.classifiers.multiscar import MultiSCARClassifier
+from sarlearn.classifiers.repeated import RepeatedSARClassifier
 from sarlearn.classifiers.sarem import SAREMClassifier
 from sarlearn.classifiers.scar import SCARClassifier
 
@@ -12,6 +13,7 @@ __all__ = [
     "CrossFitSARClassifier",
     "KnownPropensityClassifier",
     "MultiSCARClassifier",
+    "RepeatedSARClassifier",
     "SAREMClassifier",
     "SCARClassifier",
 ]

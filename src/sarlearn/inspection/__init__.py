@@ -7,6 +7,7 @@ from sarlearn.inspection._goodness import (
     GoodnessOfFitDisplay,
     goodness_of_fit,
 )
+from sarlearn.inspection._history import HistoryTestResult, history_test
 from sarlearn.inspection._identifiability import IdentifiabilityResult, identifiability
 from sarlearn.inspection._importance import (
     ColumnImportance,
@@ -40,6 +41,7 @@ __all__ = [
     "ConvergenceDisplay",
     "GoodnessOfFit",
     "GoodnessOfFitDisplay",
+    "HistoryTestResult",
     "IdentifiabilityResult",
     "ImportanceDisplay",
     "LabelCalibrationDisplay",
@@ -56,6 +58,7 @@ __all__ = [
     "bootstrap",
     "column_importance",
     "goodness_of_fit",
+    "history_test",
     "identifiability",
     "relative_prevalence",
     "scar_test",

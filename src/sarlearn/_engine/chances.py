@@ -1,0 +1,209 @@
+"""Several chances to be labelled: the joint maximum likelihood (occupancy with visits).
+
+A row is positive with probability ``f``; given that it is, its chances ``j`` label it independently
+with their own ``e_j``. In the words of ``likelihood.py``, with labels ``s_j`` and gaps left out,
+
+    positive = prod_j e_j^s_j (1 - e_j)^(1 - s_j),    negative = 1 where no s_j is 1, else 0.
+
+Newton's method on both sets of parameters at once. The curvature is what complete data would have,
+less what is lost by not knowing the class: ``w q (1 - q) v v'`` of a row whose complete-data score
+is ``y v``, up to what does not depend on y (Louis, 1982).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sarlearn._engine import likelihood
+from sarlearn._engine.blocks import Block
+from sarlearn._engine.likelihood import Evidence
+from sarlearn._engine.links import INVERSES, LINKS, LinkTerms
+from sarlearn._engine.logistic import weight_of
+from sarlearn._engine.newton import Curvature, Place, Sums, climb
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.units import Units
+
+# Propensities of a chance from which the search starts.
+STARTS = (0.1, 0.3, 0.6, 0.9)
+LONGEST_STEP = 5.0
+LEAST_LOG = -350.0
+
+
+@dataclass
+class ChanceSums(Sums):
+    """Of a pass: loss, its gradient by theta and phi, expected positives and their gradient."""
+
+    loss: float
+    gradient: np.ndarray
+    positives: float
+    positives_gradient: np.ndarray
+    squares: float
+    information: np.ndarray | None = None
+
+
+@dataclass
+class ChanceFit:
+    """The maximum, in the user's units; ``error`` is the standard error of the class prior."""
+
+    theta: np.ndarray
+    phi: np.ndarray
+    class_prior: float
+    error: float
+    log_likelihood: float
+    passes: int
+    converged: bool
+
+
+def chance_pass(block: Block, parameters, links: tuple[str, str], curved: bool) -> ChanceSums:
+    """The sums of a block that knows labels and attributes of each chance."""
+    n_theta = block.matrix.shape[1] + 1
+    theta, phi = parameters[:n_theta], parameters[n_theta:]
+    of_f, of_e = chance_terms(block, theta, phi, links)
+    found, pull = posterior_terms(block, of_f, of_e)
+    w = np.ones(block.n_rows) if block.weight is None else block.weight
+    q = found.target
+    by_eta = -w * (q * of_f.slope + found.not_target * of_f.not_slope)
+    X, Z = _with_ones(block.X), _with_ones(block.chances)
+    v_e = np.einsum("ij,ijk->ik", pull, Z)
+    spread = w * of_f.p * of_f.slope
+    sums = ChanceSums(
+        -likelihood.log_likelihood(found.chance, block.weight),
+        np.concatenate([by_eta @ X, -(w * q) @ v_e]),
+        float(w @ of_f.p),
+        spread @ X,
+        float(w @ of_f.p**2),
+    )
+    if curved:
+        information = np.zeros((len(parameters), len(parameters)))
+        information[:n_theta, :n_theta] = (X.T * (w * of_f.information)) @ X
+        seen = ~np.isnan(block.visits)
+        h = (w * q)[:, None] * np.where(seen, of_e.information, 0.0)
+        information[n_theta:, n_theta:] = np.einsum("ij,ijk,ijl->kl", h, Z, Z)
+        v = np.hstack([X * (of_f.slope - of_f.not_slope)[:, None], v_e])
+        sums.information = information - (v.T * (w * q * found.not_target)) @ v
+    return sums
+
+
+def chance_terms(block: Block, theta, phi, links) -> tuple[LinkTerms, LinkTerms]:
+    """The two models at the rows and their chances."""
+    eta = block.X @ theta[:-1] + theta[-1]
+    zeta = block.chances @ phi[:-1] + phi[-1]
+    if block.offset is not None:
+        eta = eta + block.offset
+    if block.chance_offset is not None:
+        zeta = zeta + block.chance_offset
+    return LINKS[links[0]](eta), LINKS[links[1]](zeta)
+
+
+def posterior_terms(block: Block, of_f: LinkTerms, of_e: LinkTerms):
+    """The likelihood's terms of the rows, and the derivative of ``log positive`` by each chance."""
+    s = np.nan_to_num(block.visits)
+    seen = ~np.isnan(block.visits)
+    labelled = (s == 1).any(axis=1)
+    logs = np.log(np.where(s == 1, of_e.p, of_e.not_p), where=seen, out=np.zeros(s.shape))
+    # A product of many chances must not vanish: far from the optimum it may come near.
+    positive = np.exp(np.maximum(logs.sum(axis=1), LEAST_LOG))
+    negative = np.where(labelled, 0.0, 1.0)
+    if block.audited is not None:
+        positive = np.where(block.audited == 0, 0.0, positive)
+        negative = np.where(block.audited == 1, 0.0, negative)
+    evidence = Evidence(positive, negative, positive, negative - positive)
+    pull = np.where(seen, np.where(s == 1, of_e.slope, of_e.not_slope), 0.0)
+    return likelihood.terms(of_f.p, of_f.not_p, evidence), pull
+
+
+def _with_ones(values: np.ndarray) -> np.ndarray:
+    values = values.toarray() if hasattr(values, "toarray") else values
+    return np.concatenate([values, np.ones((*values.shape[:-1], 1))], axis=-1)
+
+
+class _Problem:
+    """The penalised loss as a problem to climb."""
+
+    def __init__(self, rows: Rows, ridge: np.ndarray, links: tuple[str, str], tol: float):
+        self._rows, self._ridge, self._links, self.tol = rows, ridge, links, tol
+
+    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
+        requests = ((parameters, self._links, curved) for parameters in points)
+        for (parameters, *_), sums in self._rows.totals(chance_pass, requests):
+            value = sums.loss + float(self._ridge @ parameters**2) / 2
+            gradient = sums.gradient + self._ridge * parameters
+            yield Place(parameters, value, gradient, sums, curved)
+
+    def curvature(self, place: Place) -> Curvature:
+        return Curvature(place.sums.information, self._ridge)
+
+
+def fit_chances(
+    rows: Rows,
+    *,
+    C: float,
+    propensity_C: float,
+    links: tuple[str, str] = ("logit", "logit"),
+    tol: float = 1e-12,
+    max_iter: int = 500,
+    starts: Sequence[float] = STARTS,
+) -> ChanceFit:
+    """The best maximum from several propensities of a chance.
+
+    ``rows`` know ``visits``, labels of shape (n, J) with gaps as NaN, and ``chances``, attributes
+    of shape (n, J, k).
+    """
+    units, rows = _chance_units(rows)
+    total = float(rows.total(weight_of))
+    ridge = np.concatenate([rows.units.ridge(C, total), units.ridge(propensity_C, total)])
+    problem = _Problem(rows, ridge, links, tol * max(total, 1.0))
+    n_theta = rows.shape[1] + 1
+    detected, chances = rows.total(_counts) / total
+    found = []
+    for e in starts:
+        start = np.zeros(len(ridge))
+        prior = np.clip(detected / (1 - (1 - e) ** max(chances, 1.0)), 0.02, 0.95)
+        start[n_theta - 1], start[-1] = INVERSES[links[0]](prior), INVERSES[links[1]](e)
+        found.append(climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP))
+    best = min(found, key=lambda one: one.value)
+    (place,) = problem.passes([best.theta], True)
+    slant = np.zeros(len(ridge))
+    slant[:n_theta] = place.sums.positives_gradient / total
+    prior = place.sums.positives / total
+    variance = np.linalg.norm(problem.curvature(place).scaled_step(slant)) ** 2
+    # Of the parameters, and of which rows there are.
+    variance += (place.sums.squares / total - prior**2) / total
+    theta, phi = np.split(best.theta, [n_theta])
+    return ChanceFit(
+        rows.units.to_user(theta),
+        units.to_user(phi),
+        prior,
+        float(np.sqrt(variance)),
+        -place.sums.loss,
+        sum(one.passes for one in found),
+        best.converged,
+    )
+
+
+def _chance_units(rows: Rows) -> tuple[Units, Rows]:
+    """Attributes of chances centred and scaled; a gap's attributes count for nothing."""
+    sums = rows.total(_chance_moments)
+    center = sums[1] / sums[0]
+    scale = np.sqrt(np.maximum(sums[2] / sums[0] - center**2, 0.0))
+    units = Units(center, np.where(scale > 1e-12 * (1 + np.abs(center)), scale, 1.0))
+    return units, rows.map(_standardised, units)
+
+
+def _chance_moments(block: Block) -> np.ndarray:
+    z = block.chances[~np.isnan(block.visits)]
+    return np.array([np.full(z.shape[1], float(len(z))), z.sum(axis=0), (z**2).sum(axis=0)])
+
+
+def _standardised(block: Block, units: Units) -> Block:
+    chances = (block.chances - units.center) / units.scale
+    chances[np.isnan(block.visits)] = 0.0
+    return block.with_columns(chances=chances)
+
+
+def _counts(block: Block) -> np.ndarray:
+    """Weight of rows labelled at some chance, and of chances."""
+    w = np.ones(block.n_rows) if block.weight is None else block.weight
+    labelled = (block.visits == 1).any(axis=1)
+    return np.array([w @ labelled, w @ (~np.isnan(block.visits)).sum(axis=1)])

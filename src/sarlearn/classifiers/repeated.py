@@ -1,0 +1,292 @@
+"""Several chances to be labelled: visits, registries, years, annotators."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from sarlearn._compat import Interval, StrOptions, fit_context
+from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.chances import ChanceFit, chance_terms, fit_chances, posterior_terms
+from sarlearn._engine.columns import conditioned
+from sarlearn._engine.links import LINKS
+from sarlearn._evidence import check_audited, check_chances, check_offset, check_visits
+from sarlearn._validation import check_weights, refuse_dask, resolve_features
+from sarlearn.classifiers.base import Input, PUClassifier
+from sarlearn.exceptions import NotConvergedWarning, SarlearnWarning, warn
+
+# Half the width of a 95 % interval, in standard errors.
+Z = 1.959963984540054
+
+
+class RepeatedSARClassifier(PUClassifier):
+    r"""Classifier and propensity where every row has several chances to be labelled.
+
+    Given that a row is positive, its chances :math:`j` label it independently, each with its own
+    propensity :math:`e_j`; a negative row is never labelled:
+
+    .. math::
+
+        P(s_1, \dots, s_J|x) = f(x) \prod_j e_j^{s_j} (1-e_j)^{1-s_j}
+            + (1 - f(x))\,[\text{no } s_j = 1].
+
+    This is the occupancy model of ecology (MacKenzie et al. 2002; ``occu`` of R's *unmarked*), by
+    maximum likelihood. Rows that were labelled at one chance and not at another tell the
+    propensity, so ``f`` and ``e`` are identified without any row that is surely positive.
+
+    **Assumptions.** The class of a row does not change between chances, and chances are
+    independent given the class and the attributes; :func:`sarlearn.inspection.history_test` looks
+    at the latter.
+
+    Parameters
+    ----------
+    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+        Columns of ``X`` on which the propensity of every chance depends, beside the attributes of
+        the chances.
+    classifier_features : names, indices, boolean mask, or callable on the names, default=None
+        Columns of the class model; None is all.
+    C, propensity_C : float > 0 or inf, default=1e6
+        Inverse strength of the L2 penalties; the default hardly penalises.
+    link, propensity_link : {"logit", "cloglog"}, default="logit"
+        Of the class model and of the propensity. With the complementary log-log link and
+        ``propensity_offset = log(effort)``, labels come at a constant rate during the effort.
+    tol : float > 0, default=1e-12
+        The climb ends when a step promises less gain in log-likelihood per row.
+    max_iter : int >= 1, default=500
+        Passes over the data, from each of four starts.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        0 and 1.
+    class_prior_ : float
+        Mean of ``f`` over the rows.
+    class_prior_range_ : tuple of float
+        Its 95 % interval by the information of the likelihood: it holds if the model does.
+    label_frequency_ : float
+        Share of the positives that is labelled at some chance.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of the class model, on the scale of its link.
+    propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_attributes) and (1,)
+        Of the propensity: first those of ``propensity_features``, then those of ``chances``.
+    propensity_features_, classifier_features_ : ndarray of int
+    log_likelihood_ : float
+    n_iter_ : int
+        Passes over the data, of all starts.
+    converged_ : bool
+    n_audited_ : int
+        Rows without a label whose class was given.
+
+    See Also
+    --------
+    SAREMClassifier : One chance per row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import RepeatedSARClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 2))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X[:, 0]))
+    >>> rain = rng.normal(size=(2000, 3))                    # on each of three visits
+    >>> e = 1 / (1 + np.exp(0.5 + rain))
+    >>> s = y[:, None] & (rng.random((2000, 3)) < e)
+    >>> model = RepeatedSARClassifier().fit(X, s, chances=rain[:, :, None])
+    >>> round(model.class_prior_, 2), round(float(y.mean()), 2)
+    (0.5, 0.49)
+    """
+
+    _parameter_constraints: dict = {
+        "propensity_features": "no_validation",
+        "classifier_features": "no_validation",
+        "C": [Interval(Real, 0, None, closed="right")],
+        "propensity_C": [Interval(Real, 0, None, closed="right")],
+        "link": [StrOptions(set(LINKS))],
+        "propensity_link": [StrOptions(set(LINKS))],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        propensity_features=(),
+        *,
+        classifier_features=None,
+        C=1e6,
+        propensity_C=1e6,
+        link="logit",
+        propensity_link="logit",
+        tol=1e-12,
+        max_iter=500,
+    ):
+        self.propensity_features = propensity_features
+        self.classifier_features = classifier_features
+        self.C = C
+        self.propensity_C = propensity_C
+        self.link = link
+        self.propensity_link = propensity_link
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X,
+        y,
+        chances=None,
+        sample_weight=None,
+        audited=None,
+        offset=None,
+        propensity_offset=None,
+    ):
+        """Learn ``f`` and ``e`` from the labels of all chances.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        y : array-like of shape (n_rows, n_chances)
+            Labels of every chance: 1 labelled, 0 not, missing where there was no such chance.
+        chances : array-like of shape (n_rows, n_chances, n_attributes), default=None
+            Attributes of each chance, such as date, weather or observer; of shape
+            (n_rows, n_chances) where there is one.
+        sample_weight : array-like of shape (n_rows,), default=None
+        audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, where someone has looked; missing elsewhere.
+        offset : array-like of shape (n_rows,), default=None
+            Added to the predictor of the class model.
+        propensity_offset : array-like of shape (n_rows,) or (n_rows, n_chances), default=None
+            Added to that of the propensity: log effort, for one.
+
+        Returns
+        -------
+        self
+        """
+        refuse_dask(X, "RepeatedSARClassifier")
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        visits = check_visits(y, X.shape[0])
+        self.classes_, self.n_chances_ = np.array([0, 1]), visits.shape[1]
+        weight, labelled = check_weights(sample_weight, X), (visits == 1).any(axis=1)
+        known = None if audited is None else check_audited(audited, labelled)
+        names = getattr(self, "feature_names_in_", None)
+        self.propensity_features_ = resolve_features(self.propensity_features, names, X.shape[1])
+        attributes = self._attributes(X, chances, visits)
+        self._say_what_is_identified(visits, attributes)
+        rows = RowBlocks(X).attach(
+            visits=visits,
+            chances=attributes,
+            weight=weight,
+            audited=known,
+            offset=check_offset(offset, (X.shape[0],), "offset"),
+            chance_offset=check_offset(propensity_offset, visits.shape, "propensity_offset"),
+        )
+        given = self._class_rows(Input(conditioned(rows), X))
+        fit = fit_chances(
+            given.rows,
+            C=self.C,
+            propensity_C=self.propensity_C,
+            links=(self.link, self.propensity_link),
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self._store(fit, labelled, weight)
+        self.n_audited_ = 0 if known is None else int(np.sum(~np.isnan(known) & ~labelled))
+        return self
+
+    def _attributes(self, X, chances, visits) -> np.ndarray:
+        """Attributes of every chance: columns of the row, then the chance's own."""
+        columns = X[:, self.propensity_features_]
+        columns = np.asarray(columns.toarray() if sparse.issparse(columns) else columns)
+        repeated = np.repeat(columns[:, None, :], visits.shape[1], axis=1)
+        own = check_chances(chances, visits)
+        return np.concatenate([repeated, own], axis=2).astype(np.float64)
+
+    def _say_what_is_identified(self, visits, attributes) -> None:
+        mean = float(np.sum(~np.isnan(visits))) / len(visits)
+        if mean < 2:
+            warn(
+                SarlearnWarning(
+                    f"Rows have {mean:.2f} chances on average. With fewer than two, class and "
+                    "propensity are told apart by the shape of the two models alone: the class "
+                    "prior is not reliable."
+                )
+            )
+        elif not len(attributes[0, 0]) and visits.shape[1] == 2:
+            warn(
+                SarlearnWarning(
+                    "Two chances without attributes identify one propensity for all; whether the "
+                    "chances depend on each other cannot be seen from them."
+                )
+            )
+
+    def _store(self, fit: ChanceFit, labelled, weight) -> None:
+        self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
+        self.propensity_coef_, self.propensity_intercept_ = fit.phi[None, :-1], fit.phi[-1:]
+        self.class_prior_ = float(fit.class_prior)
+        spread = Z * fit.error / max(fit.class_prior * (1 - fit.class_prior), 1e-300)
+        odds = np.log(fit.class_prior / (1 - fit.class_prior))
+        ends = odds + np.array([-spread, spread])
+        self.class_prior_range_ = tuple((1 / (1 + np.exp(-ends))).tolist())
+        self.label_frequency_ = float(np.average(labelled, weights=weight)) / self.class_prior_
+        self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes
+        self.converged_ = fit.converged
+        if not fit.converged:
+            warn(NotConvergedWarning(self.max_iter))
+
+    def _class_probability(self, X) -> np.ndarray:
+        return LINKS[self.link](self._logit(X)).p
+
+    def predict_propensity(self, X, chances=None) -> np.ndarray:
+        """``e``: the chance that a positive row like this is labelled, at each chance.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        chances : array-like of shape (n_rows, n_chances, n_attributes), default=None
+            As in ``fit``; without attributes of chances all chances are alike.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_chances), or (n_rows,) without ``chances``
+        """
+        X = self._check_predict(X)
+        n_chances = 1 if chances is None else np.shape(chances)[1]
+        block = self._block(X, np.zeros((X.shape[0], n_chances)), chances)
+        _, of_e = self._terms(block)
+        return of_e.p[:, 0] if chances is None else of_e.p
+
+    def predict_posterior(self, X, s, chances=None, audited=None) -> np.ndarray:
+        """``P(y=1|x, s)``: 1 for rows labelled at some chance.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        s : array-like of shape (n_rows, n_chances)
+        chances : array-like of shape (n_rows, n_chances, n_attributes), default=None
+        audited : array-like of shape (n_rows,), default=None
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        X = self._check_predict(X)
+        visits = check_visits(s, X.shape[0], needs_label=False)
+        block = self._block(X, visits, chances)
+        if audited is not None:
+            block.audited = check_audited(audited, (visits == 1).any(axis=1))
+        return posterior_terms(block, *self._terms(block))[0].target
+
+    def _block(self, X, visits, chances) -> Block:
+        attributes = self._attributes(X, chances, visits)
+        if attributes.shape[2] != self.propensity_coef_.shape[1]:
+            raise ValueError(
+                f"The propensity was fitted with {self.propensity_coef_.shape[1]} attributes, of "
+                f"which {len(self.propensity_features_)} are columns of X; chances gives "
+                f"{attributes.shape[2] - len(self.propensity_features_)}."
+            )
+        return Block(slice(0, X.shape[0]), X, visits=visits, chances=attributes)
+
+    def _terms(self, block: Block):
+        theta = np.append(self.coef_[0], self.intercept_)
+        phi = np.append(self.propensity_coef_[0], self.propensity_intercept_)
+        return chance_terms(block, theta, phi, (self.link, self.propensity_link))
