@@ -1,6 +1,6 @@
 """The learners as scikit-learn classifiers."""
 
-# from sarlearn.classifiers.boosted import BoostedSARClassifier
+from sarlearn.classifiers.boosted import BoostedSARClassifier
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.classifiers.multiscar import MultiSCARClassifier
