@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.survey import strata_of
+from sarlearn._engine.survey import rows_needed, strata_of
 from sarlearn._evidence import check_audit, check_audited
 from sarlearn._validation import is_dask
 from sarlearn.exceptions import SarlearnWarning, warn
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["posterior_of", "shift_to_mean", "store_audit", "with_audits"]
 
 LEVEL = 0.95
+# A range of five points: who checks rows is told how many would bring it there.
+NARROW = 0.05
 
 
 def with_audits(given: "Input", audited, probability=None, round_of=None) -> "Input":
@@ -61,6 +63,7 @@ def store_audit(model, given: "Input") -> None:
     model.identification_width_ = model.class_prior_range_[1] - model.class_prior_range_[0]
     model.label_frequency_ = share / model.class_prior_
     model.class_prior_by_design_ = True
+    model.audit_rows_needed_ = rows_needed(strata, NARROW, LEVEL)
     shift_to_mean(model, given, model.class_prior_)
 
 

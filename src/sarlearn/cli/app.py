@@ -34,6 +34,12 @@ def app() -> None:
 @_TABLE
 @_LABEL
 @_PROPENSITY
+@click.option(
+    "--propensity-only",
+    multiple=True,
+    help="The same, for a column that has no place in the class model, such as effort or clinic. "
+    "May be repeated.",
+)
 @_ID
 @_DROP
 @click.option(
@@ -75,6 +81,23 @@ def app() -> None:
     default=500,
     show_default=True,
     help="Rounds at most.",
+)
+@click.option(
+    "--audited",
+    metavar="COLUMN|FILE",
+    help="What someone found who checked some rows: a column of the table with yes, no or nothing, "
+    "or the filled-in file of 'sarlearn audit'.",
+)
+@click.option(
+    "--audit-probability",
+    metavar="COLUMN",
+    help="Column with the probability with which each checked row was drawn.",
+)
+@click.option(
+    "--class-prior",
+    metavar="SHARE",
+    help="Share of positives known from elsewhere: 0.12, bounds 0.08,0.15, or a mean and its "
+    "standard error 0.12+-0.02.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of what is drawn.")
 @_OUTPUT

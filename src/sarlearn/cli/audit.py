@@ -2,11 +2,14 @@
 
 import contextlib
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
@@ -46,6 +49,18 @@ class Plan:
         order = [*sorted(set(self._drawn()) - set(self.rows.tolist())), *self.rows.tolist()]
         table = audit_table(self.frame, self.design, order, everything, leave_out=[self.label])
         write_table(table, self.output)
+
+    def refit(self, audited, **design) -> tuple[float, float, float]:
+        """What the likelihood says with these answers: class prior and its range."""
+        model = clone(self.saved.model)
+        last = model.steps[-1][0] + "__" if isinstance(model, Pipeline) else ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(self.X, self.s, **{f"{last}audited": audited})
+        final = model[-1] if isinstance(model, Pipeline) else model
+        prior = float(final.class_prior_)
+        low, high = getattr(final, "class_prior_range_", (prior, prior))
+        return prior, float(low), float(high)
 
     def _drawn(self) -> list[int]:
         return np.flatnonzero(~np.isnan(self.design["audit_probability"])).tolist()
@@ -149,7 +164,7 @@ def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fres
         if row in plan.rows and row not in in_log:  # typed into the file
             log.append({"row": row, "answer": word, "tab": "", "time": time.time()})
     given = {name: plan.design[name] for name in ("audited", "audit_probability", "audit_round")}
-    session = AuditSession(log, plan.rows.tolist(), plan.labelled, given, plan.write)
+    session = AuditSession(log, plan.rows.tolist(), plan.labelled, given, plan.write, plan.refit)
     first, folded = _columns(plan)
     asked = Question(
         text=question,

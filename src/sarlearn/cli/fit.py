@@ -14,6 +14,7 @@ from sarlearn.cli.common import (
     print_warnings,
     read_labelled,
 )
+from sarlearn.cli.evidence import audit_columns, parse_class_prior, read_audits
 from sarlearn.cli.progress import progress, watched
 from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.reporting.checks import check_sentences
@@ -25,6 +26,7 @@ def fit(
     table: str,
     label: str,
     propensity: tuple[str, ...],
+    propensity_only: tuple[str, ...],
     id_column: str | None,
     drop: tuple[str, ...],
     method: str | None,
@@ -33,6 +35,9 @@ def fit(
     C: float | None,
     stop: str | None,
     max_iter: int,
+    audited: str | None,
+    audit_probability: str | None,
+    class_prior: str | None,
     seed: int,
     output: str,
     report: str | None,
@@ -45,12 +50,16 @@ def fit(
     """Read, fit, save; then tell about it in one of three ways."""
     method = method or ("cross-fit" if dask is None else "sar-em")
     settings = _settings(method, classifier, decay, C, stop, seed)
-    check_outputs(output, report, force=force, inputs=[table])
-    left_out = [label, *([id_column] if id_column else []), *drop]
+    settings |= _known_prior(class_prior, method, classifier)
+    audits = audit_columns(audited, audit_probability)
+    inputs = [table, *([audited] if audited and not audits else [])]
+    check_outputs(output, report, force=force, inputs=inputs)
+    left_out = [label, *([id_column] if id_column else []), *drop, *audits]
     model = make_table_classifier(
         propensity,
         method=method,
         classifier=classifier,
+        propensity_only=propensity_only,
         drop=left_out,
         max_iter=max_iter,
         **settings,
@@ -58,19 +67,23 @@ def fit(
     whole = None
     if dask is not None:
         _check_dask(method, classifier)
+        if audited is not None:
+            raise ValueError("--audited needs the rows in memory; leave --dask out.")
         frame, s, word, whole, messages = _fit_on_dask(
-            model, dask, table, label, propensity, id_column, drop
+            model, dask, table, label, (*propensity, *propensity_only), id_column, drop
         )
     else:
         with progress(f"Reading {table}"):
-            frame, labels = read_labelled(table, label, propensity, id_column, drop)
+            named = (*propensity, *propensity_only)
+            frame, labels = read_labelled(table, label, named, id_column, drop)
+            found = read_audits(audited, audit_probability, frame, id_column)
         s, word = labels.labelled.astype(int), labels.word
         with (
             collected_warnings() as messages,
             progress(f"Fitting {len(frame):,} rows") as show,
             watched(model[-1], show),
         ):
-            model.fit(frame, s)
+            model.fit(frame, s, **{f"{model.steps[-1][0]}__{k}": v for k, v in found.items()})
     checks = None
     if check:
         checks = run_checks(model, frame, s, n_jobs=jobs, random_state=seed, watch=progress)
@@ -102,6 +115,14 @@ def fit(
     else:
         print_summary(summary)
         print_text(f"\nWrote {output}" + (f" and {report}" if report is not None else "") + ".")
+
+
+def _known_prior(class_prior: str | None, method: str, classifier: str) -> dict[str, Any]:
+    if class_prior is None:
+        return {}
+    if (method, classifier) != ("cross-fit", "logistic"):
+        raise ValueError("--class-prior needs --method cross-fit with --classifier logistic.")
+    return {"class_prior": parse_class_prior(class_prior)}
 
 
 def _check_dask(method: str, classifier: str) -> None:

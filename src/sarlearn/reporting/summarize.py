@@ -242,12 +242,23 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
         "width": high - low,
         "hidden_positives": None,
         "label_frequency": None,
+        "by_design": bool(getattr(parts.final, "class_prior_by_design_", False)),
+        "n_audited": int(getattr(parts.final, "n_audited_", 0)),
+        "rows_for_5_points": getattr(parts.final, "audit_rows_needed_", None),
+        "labels_only": _labels_only(parts.final),
     }
     if fitted_to(parts.final, f):  # of other rows than those of the fit the range says nothing
         ends = [max(end * parts.n_rows, n_labelled) for end in (low, high)]
         found["hidden_positives"] = [end - n_labelled for end in ends]
         found["label_frequency"] = [n_labelled / end for end in ends[::-1]]
     return found
+
+
+def _labels_only(final) -> float | None:
+    """What the labels would have said where the class prior was known from elsewhere."""
+    if getattr(final, "class_prior", None) is None:
+        return None
+    return float(final.class_prior_from_labels_)
 
 
 def _convergence(model, parts: Parts) -> dict[str, Any]:

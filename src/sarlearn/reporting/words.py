@@ -168,7 +168,8 @@ def headline(summary: dict[str, Any]) -> str:
         )
     if certainty is not None and certainty["hidden_positives"] is not None:
         low, high = certainty["hidden_positives"]
-        text += f"; the labels admit {about(low)} to {about(high)}"
+        who = "the checked rows say" if certainty["by_design"] else "the labels admit"
+        text += f"; {who} {about(low)} to {about(high)}"
     return text + "."
 
 
@@ -183,13 +184,16 @@ def review_sentence(summary: dict[str, Any]) -> str:
     if "low" in step:
         text += f" ({about(step['low'])} to {about(step['high'])})"
     total, hidden = summary["review"]["total"], summary["estimates"]["hidden_positives"]
-    held_out = summary["convergence"]["held_out"]
+    certainty, why = summary["certainty"], "."
+    if certainty is not None and certainty["by_design"]:
+        why = ", which rests on the rows that were checked."
+    elif summary["convergence"]["held_out"]:
+        why = ", which held-out rows make the better estimate."
     text += "."
     if about(total) != about(hidden):
         text += (
             f" Over all unlabelled rows the posteriors add up to {about(total)}; the number of "
-            f"hidden positives above, {about(hidden)}, comes from the class prior"
-            + (", which held-out rows make the better estimate." if held_out else ".")
+            f"hidden positives above, {about(hidden)}, comes from the class prior{why}"
         )
     return text
 
@@ -221,7 +225,32 @@ def sure_sentence(summary: dict[str, Any]) -> str:
     certainty = summary["certainty"]
     if certainty is None:
         return ""
+    ends = f"{certainty['low']:.1%} to {certainty['high']:.1%}"
+    hidden = certainty["hidden_positives"]
+    if hidden is not None:
+        ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
+    if certainty["by_design"]:
+        return _checked_sentence(certainty, ends)
+    if certainty["labels_only"] is not None:
+        return (
+            f"Given what is known of the class prior from elsewhere, it lies at {ends}; the labels "
+            f"alone would have said {certainty['labels_only']:.1%}."
+        )
     return range_sentence(certainty["low"], certainty["high"], certainty["hidden_positives"])
+
+
+def _checked_sentence(certainty: dict[str, Any], ends: str) -> str:
+    """Of a class prior that comes from rows which someone has checked."""
+    text = (
+        f"Based on {certainty['n_audited']:,} checked rows, the class prior lies at {ends}: a 95 % "
+        "confidence interval that holds whatever the model, since the rows were drawn by chance."
+    )
+    if certainty["width"] > 0.05 and certainty["rows_for_5_points"]:
+        text += (
+            f" About {certainty['rows_for_5_points']:,} checked rows in all would bring the range "
+            "under 5 points."
+        )
+    return text
 
 
 def comparison_sentence(summary: dict[str, Any]) -> str:

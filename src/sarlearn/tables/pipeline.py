@@ -20,7 +20,8 @@ class FromColumns:
     """Choose every encoded column that came from the given columns of the table.
 
     Passed as ``propensity_features``, so that propensity attributes are named as in the user's
-    table also where a column became several: one per word, or the parts of a date.
+    table also where a column became several: one per word, or the parts of a date. With ``others=True``
+    it chooses every column that came from another one.
 
     Examples
     --------
@@ -29,8 +30,10 @@ class FromColumns:
     [1, 2]
     """
 
-    def __init__(self, columns: Iterable[str]):
-        self.columns = list(columns)
+    others = False
+
+    def __init__(self, columns: Iterable[str], *, others: bool = False):
+        self.columns, self.others = list(columns), others
 
     def __call__(self, feature_names: Sequence[str]) -> list[int]:
         origins = [origin(str(name)) for name in feature_names]
@@ -43,17 +46,17 @@ class FromColumns:
                     "is absent, left out, holds a single value, or no value in enough rows."
                     + nearest(column, known)
                 )
-        pairs = enumerate(zip(origins, sources, strict=True))
-        return [index for index, names in pairs if set(names) & set(self.columns)]
+        pairs, named = enumerate(zip(origins, sources, strict=True)), set(self.columns)
+        return [index for index, names in pairs if bool(set(names) & named) != self.others]
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, FromColumns) and self.columns == other.columns
+        return isinstance(other, FromColumns) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.columns))
+        return hash(repr(self))
 
     def __repr__(self) -> str:
-        return f"FromColumns({self.columns!r})"
+        return f"FromColumns({self.columns!r}{', others=True' if self.others else ''})"
 
 
 class TablePipeline(LearnedAttributes, Pipeline):
@@ -71,13 +74,14 @@ class TablePipeline(LearnedAttributes, Pipeline):
         """``e(x) = P(s=1 | y=1, x)`` of every row."""
         return self[-1].predict_propensity(self._encoded(X))
 
-    def predict_posterior(self, X, s) -> np.ndarray:
-        """``P(y=1 | x, s)`` of every row; 1 where labelled."""
+    def predict_posterior(self, X, s, audited=None) -> np.ndarray:
+        """``P(y=1 | x, s)`` of every row; 1 where labelled, the class where it was audited."""
         if is_dask(X):
             from sarlearn.backends.dask.rows import predict_lazily
 
             return predict_lazily(self.predict_posterior, X, s)
-        return self[-1].predict_posterior(self._encoded(X), s)
+        known = {} if audited is None else {"audited": audited}
+        return self[-1].predict_posterior(self._encoded(X), s, **known)
 
 
 def make_table_classifier(
@@ -85,6 +89,7 @@ def make_table_classifier(
     *,
     method: str = "sar-em",
     classifier="logistic",
+    propensity_only: Sequence[str] = (),
     drop: Sequence[str] = (),
     max_categories: int = 30,
     min_rows: int = 10,
@@ -107,6 +112,9 @@ def make_table_classifier(
         The model of ``P(y=1 | x)``: logistic regression, gradient-boosted trees, or any
         scikit-learn classifier with ``sample_weight`` and ``predict_proba``. ``"boosting"`` in a
         cross-fit is :class:`~sarlearn.BoostedSARClassifier`, which needs the extra ``boost``.
+    propensity_only : sequence of str
+        Further columns on which labelling depends, and which the class model does not see: effort,
+        clinic, clerk.
     drop : sequence of str
         Columns to leave out, such as identifiers.
     max_categories : int >= 2, default=30
@@ -150,14 +158,11 @@ def make_table_classifier(
         raise ValueError(f"method must be 'sar-em' or 'cross-fit'; got {method!r}.")
     if isinstance(propensity_features, str):
         propensity_features = [propensity_features]
-    columns = TableEncoder(
-        drop=tuple(drop),
-        max_categories=max_categories,
-        min_rows=min_rows,
-        skewed=skewed,
-        dates=dates,
-    )
+        pairs, named = enumerate(zip(origins, sources, strict=True)), set(self.columns)
+        return [index for index, names in pairs if bool(set(names) & named) != self.others]
     named = FromColumns(propensity_features) if len(propensity_features) else ()
+    if len(propensity_only):
+        parameters["classifier_features"] = FromColumns(propensity_only, others=True)
     if method == "cross-fit" and isinstance(classifier, str) and classifier == "boosting":
         boosted = BoostedSARClassifier(named, **parameters)
         return TablePipeline([("columns", columns), ("boosted", boosted)])

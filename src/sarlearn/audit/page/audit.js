@@ -96,7 +96,7 @@ function summary(state) {
   $("model").textContent = state.trouble || (model === null
     ? (state.refits && done ? "The model is being refitted …" : "")
     : `The model, refitted to ${model.n} checked rows, says ${percent(model.class_prior)}` +
-      ` (${percent(model.low)} to ${percent(model.high)}).`);
+      (model.high > model.low ? ` (${percent(model.low)} to ${percent(model.high)}).` : "."));
 }
 
 function element(name, attributes, text) {

@@ -1,0 +1,130 @@
+"""More evidence than labels on the command line: suggest, check, refit; columns; a known prior."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sarlearn.cli.evidence import parse_class_prior
+from table_data import patients
+
+COLUMNS = ["--label", "diagnosed", "--id", "patient_id", "--propensity", "age"]
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return patients(1500)[1]
+
+
+def fill_in(path, truth, n=None):
+    table = pd.read_csv(path, dtype={"patient_id": str, "audited": object})
+    words = np.where(truth[table["audit_row"]], "yes", "no").astype(object)
+    empty = table["audited"].isna()
+    if n is not None:
+        empty &= np.cumsum(empty) <= n
+    table.loc[empty, "audited"] = words[empty]
+    table.to_csv(path, index=False)
+
+
+def test_the_loop_of_fitting_checking_and_refitting(call, folder, truth):
+    out = ["-o", "loop.csv", "--json", "--force"]
+    code, text, _ = call("audit", "model.skops", "patients.csv", "-n", 40, *out)
+    assert code == 0
+    told = json.loads(text)
+    assert (told["rows"], told["round"]) == (40, 1)
+    table = pd.read_csv(folder / "loop.csv", dtype={"patient_id": str})
+    assert table["audited"].isna().all()
+    assert (table["patient_id"].astype(int) == table["audit_row"]).all()
+    assert "diagnosed" not in table.columns
+    fill_in(folder / "loop.csv", truth)
+    fit = ["fit", "patients.csv", *COLUMNS, "--audited", "loop.csv", "-o", "again.skops"]
+    code, text, err = call(*fit, "--json", "--force")
+    assert code == 0, err
+    summary = json.loads(text)
+    certainty = summary["certainty"]
+    assert certainty["by_design"]
+    assert certainty["n_audited"] == 40
+    assert certainty["low"] < truth.mean() < certainty["high"]
+    assert "Based on 40 checked rows" in summary["text"]["sure"]
+    assert "under 5 points" in summary["text"]["sure"]
+    assert "the checked rows say" in summary["text"]["headline"]
+    more = ["audit", "again.skops", "patients.csv", "-n", 30, "--audited", "loop.csv"]
+    code, text, _ = call(*more, "-o", "more.csv", "--json", "--force")
+    assert json.loads(text)["round"] == 2
+    table = pd.read_csv(folder / "more.csv")
+    assert table["audited"].notna().sum() == 40
+    assert table["audit_row"].is_unique
+    fill_in(folder / "more.csv", truth, 20)  # whoever stops early
+    fit[fit.index("loop.csv")] = "more.csv"
+    code, text, err = call(*fit, "--json", "--force")
+    assert code == 0, err
+    assert json.loads(text)["certainty"]["n_audited"] == 60
+
+
+def test_a_column_of_audits(call, folder, truth):
+    table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str})
+    looked = np.random.default_rng(0).random(1500) < 0.1
+    looked &= table["diagnosed"].to_numpy() != 1
+    table["found"] = np.where(looked, np.where(truth, "yes", "no"), "")
+    table.to_csv(folder / "checked.csv", index=False)
+    fit = ["fit", "checked.csv", *COLUMNS, "--audited", "found", "-o", "column.skops"]
+    code, text, err = call(*fit, "--json", "--force")
+    assert code == 0, err
+    summary = json.loads(text)
+    assert summary["certainty"]["n_audited"] == int(looked.sum())
+    assert not summary["certainty"]["by_design"]
+    assert "found" not in [row["attribute"] for row in summary["importance"]]
+
+
+def test_columns_of_the_propensity_alone_and_a_known_prior(call, folder):
+    fit = ["fit", "patients.csv", *COLUMNS, "--propensity-only", "plan", "-o", "only.skops"]
+    code, text, err = call(*fit, "--class-prior", "0.5", "--json", "--force")
+    assert code == 0, err
+    summary = json.loads(text)
+    assert summary["estimates"]["class_prior"] == pytest.approx(0.5, abs=1e-3)
+    assert "the labels alone would have said" in summary["text"]["sure"]
+    from sarlearn import load
+
+    learner = load(folder / "only.skops")[-1]
+    names = learner.feature_names_in_
+    plans = [name.startswith("plan") for name in names]
+    assert any(plans)
+    assert (learner.coef_[0][plans] == 0).all()
+
+
+def test_class_priors_are_read():
+    assert parse_class_prior("0.12") == 0.12
+    assert parse_class_prior("0.08, .15") == (0.08, 0.15)
+    assert parse_class_prior("0.12+-0.02") == {"mean": 0.12, "standard_error": 0.02}
+    with pytest.raises(ValueError, match="'a lot' is not understood"):
+        parse_class_prior("a lot")
+
+
+def test_errors_name_what_is_wrong(call, folder, truth):
+    fit = ["fit", "patients.csv", *COLUMNS, "-o", "bad.skops"]
+    code, _, err = call(*fit, "--audited", "nothing")
+    assert code == 2
+    assert "--audited: the table has no column 'nothing'" in err
+    code, _, err = call(*fit, "--audited", "plan")
+    assert code == 2
+    assert "The column 'plan' holds" in err
+    code, _, err = call(*fit, "--audit-probability", "plan")
+    assert code == 2
+    assert "--audit-probability belongs to --audited" in err
+    code, _, err = call(*fit, "--class-prior", "0.01")
+    assert code == 2
+    assert "below the share of labelled rows" in err
+    out = ["-o", "wrong.csv", "--force"]
+    assert call("audit", "model.skops", "patients.csv", "-n", 10, *out)[0] == 0
+    table = pd.read_csv(folder / "wrong.csv", dtype=str)
+    table.loc[0, "audited"] = "perhaps"
+    table.to_csv(folder / "wrong.csv", index=False)
+    code, _, err = call(*fit, "--audited", "wrong.csv")
+    assert code == 2
+    assert "holds 'perhaps' in row 0" in err
+    table["audited"], table.loc[0, "patient_id"] = "no", "someone else"
+    table.to_csv(folder / "wrong.csv", index=False)
+    code, _, err = call(*fit, "--audited", "wrong.csv")
+    assert code == 2
+    assert "the table has changed" in err
