@@ -211,3 +211,53 @@ def test_known_negatives_alone_serve(data):
     assert model.n_audited_ == int(np.sum(negatives == 0))
     plain = SAREMClassifier(data.columns).fit(data.X, data.s)
     assert model.class_prior_ < plain.class_prior_
+
+
+def test_boosted_trees_with_audits():
+    """Labels of one column's making; audits bring the class prior home."""
+    pytest.importorskip("lightgbm")
+    from sarlearn import BoostedSARClassifier
+
+    X, y, s, rng = weak(2, 1500)
+    learner = BoostedSARClassifier([4], n_runs=1, cv=2, max_iter=60, random_state=0)
+    audited = np.where(~s & (rng.random(len(y)) < 0.25), y, np.nan)
+    learner.fit(X, s, audited=audited)
+    assert abs(learner.class_prior_ - y.mean()) < 0.07
+    assert learner.n_audited_ == int(np.sum(~np.isnan(audited)))
+    suggestion = suggest_audit(learner, X, s, n=60, random_state=0)
+    answers = suggestion.answers(y[suggestion.rows])
+    learner.fit(X, s, **answers)
+    expected = class_prior_from_audit(s, **answers)
+    assert learner.class_prior_range_ == pytest.approx(expected.interval)
+    assert learner.predict_proba(X)[:, 1].mean() == pytest.approx(expected.class_prior, abs=1e-6)
+
+
+def test_derivatives_of_boosting_with_audits():
+    pytest.importorskip("lightgbm")
+    from sarlearn._engine.boosting import loss_derivatives
+
+    rng = np.random.default_rng(1)
+    eta, e = rng.normal(0, 2, 40), expit(rng.normal(0, 1, 40))
+    labelled = np.zeros(40, dtype=bool)
+    audited = rng.choice([0.0, 1.0, np.nan], 40)
+
+    def loss(eta):
+        f, not_f = likelihood.sigmoids(eta)
+        seen = evidence_of_labels(e, 1 - e, labelled, 1.0, audited)
+        return -np.log(likelihood.terms(f, not_f, seen).chance)
+
+    gradient, _ = loss_derivatives(eta, e, 1 - e, labelled, None, audited)
+    slope = (loss(eta + 1e-6) - loss(eta - 1e-6)) / 2e-6
+    np.testing.assert_allclose(gradient, slope, atol=1e-7)
+
+
+def test_dask_gives_the_same_answer(data, here):
+    da = pytest.importorskip("dask.array")
+    X = da.from_array(data.X, chunks=(250, 6))
+    s = da.from_array(data.s.astype(int), chunks=250)
+    lazily = SAREMClassifier(data.columns).fit(X, s, audited=da.from_array(data.audited))
+    known = SAREMClassifier(data.columns).fit(data.X, data.s.astype(int), audited=data.audited)
+    np.testing.assert_allclose(lazily.coef_, known.coef_, rtol=1e-6)
+    assert lazily.n_audited_ == known.n_audited_
+    plain = SAREMClassifier(data.columns).fit(X, s)
+    assert not np.allclose(plain.coef_, lazily.coef_, rtol=1e-3)

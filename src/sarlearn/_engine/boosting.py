@@ -66,7 +66,7 @@ class Rows:
     """The data of a fit: ``X`` for the trees, its terms for linear models, and the labels.
 
     ``terms`` numbers those linear terms that the propensity depends on; ``known`` is the
-    propensity where it is known.
+    propensity where it is known, ``audited`` the class, NaN where nobody has looked.
     """
 
     X: np.ndarray | sparse.csr_array
@@ -76,6 +76,7 @@ class Rows:
     labelled: np.ndarray
     weight: np.ndarray | None
     known: np.ndarray | None = None
+    audited: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labelled)
@@ -87,6 +88,7 @@ class Rows:
             labelled=self.labelled[rows],
             weight=None if self.weight is None else self.weight[rows],
             known=None if self.known is None else self.known[rows],
+            audited=None if self.audited is None else self.audited[rows],
         )
 
     def attributes(self) -> np.ndarray:
@@ -352,10 +354,12 @@ class Labeller:
 
     def derivatives(self, e: np.ndarray):
         labelled, weight, not_e = self._rows.labelled, self._rows.weight, 1.0 - e
+        audited = self._rows.audited
 
         def of(rows: np.ndarray, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             part = None if weight is None else weight[rows]
-            return loss_derivatives(logits, e[rows], not_e[rows], labelled[rows], part)
+            known = None if audited is None else audited[rows]
+            return loss_derivatives(logits, e[rows], not_e[rows], labelled[rows], part, known)
 
         return of
 
@@ -369,6 +373,7 @@ class Labeller:
             propensity_ridge=self._settings.propensity_ridge,
             slope_pull=self._settings.slope_pull,
             known_propensity=None if self._known is None else self._known[rows],
+            audited=None if self._rows.audited is None else self._rows.audited[rows],
         )
 
     def look(self, scores: np.ndarray, warm: LabelFit | None) -> LabelFit:
@@ -401,8 +406,12 @@ class Labeller:
         return Run(ensemble, labels, profile, found.rounds, found.stopped)
 
 
-def loss_derivatives(logits, e, not_e, labelled, weight) -> tuple[np.ndarray, np.ndarray]:
+def loss_derivatives(
+    logits, e, not_e, labelled, weight, audited=None
+) -> tuple[np.ndarray, np.ndarray]:
     """Gradient of ``-log P(s|x)`` by the logit of ``f``, and its expected second derivative.
+
+    Where the class was audited, they are those of logistic regression.
 
     With the second derivative of ``f`` alone, ``f (1-f)``, two to three times the rounds were
     needed, and one simulated class stayed unlearned.
@@ -411,7 +420,12 @@ def loss_derivatives(logits, e, not_e, labelled, weight) -> tuple[np.ndarray, np
     not_f = 1.0 - f
     pull = f * e * not_f / (not_f + f * not_e)
     gradient = np.where(labelled, -not_f, pull)
-    hessian = np.maximum(pull * not_f, LEAST_HESSIAN)
+    hessian = pull * not_f
+    if audited is not None:
+        known = ~np.isnan(audited)
+        gradient = np.where(known, f - audited, gradient)
+        hessian = np.where(known, f * not_f, hessian)
+    hessian = np.maximum(hessian, LEAST_HESSIAN)
     if weight is not None:
         gradient, hessian = gradient * weight, hessian * weight
     return gradient, hessian

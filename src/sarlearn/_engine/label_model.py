@@ -175,6 +175,8 @@ class LabelModel:
     known_propensity : ndarray of shape (n_rows,) or None
         The propensity itself, where it is not to be found; ``attributes`` then has no columns,
         and only ``a`` and ``b`` are free.
+    audited : ndarray of shape (n_rows,) or None
+        Classes that are known, NaN elsewhere.
     """
 
     def __init__(
@@ -187,9 +189,13 @@ class LabelModel:
         propensity_ridge: float = RIDGE,
         slope_pull: tuple[float, float] | None = None,
         known_propensity: np.ndarray | None = None,
+        audited: np.ndarray | None = None,
     ):
         rows = RowBlocks(np.asarray(attributes, dtype=float)).attach(
-            score=np.asarray(scores, dtype=float), labelled=labelled, weight=weight
+            score=np.asarray(scores, dtype=float),
+            labelled=labelled,
+            weight=weight,
+            audited=audited,
         )
         if known_propensity is not None:
             rows = rows.attach(e=known_propensity, not_e=1.0 - known_propensity)

@@ -30,8 +30,9 @@ from sarlearn._engine.folds import make_folds
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import TreeSettings, lightgbm
 from sarlearn._validation import check_propensity, refuse_dask, resolve_features
+from sarlearn.classifiers._audits import store_audit, with_audits
 from sarlearn.classifiers._categories import CategoryCodes
-from sarlearn.classifiers.base import POS_LABEL, SARClassifier, warn_every_column
+from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, warn_every_column
 from sarlearn.exceptions import UnidentifiedWarning, warn
 
 BOOSTING_CONSTRAINTS: dict = {
@@ -238,7 +239,16 @@ class BoostedSARClassifier(SARClassifier):
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, propensity=None):
+    def fit(
+        self,
+        X,
+        y,
+        sample_weight=None,
+        propensity=None,
+        audited=None,
+        audit_probability=None,
+        audit_round=None,
+    ):
         """Learn ``f`` and ``e`` from labels; or ``f`` alone, where ``e`` is known.
 
         Parameters
@@ -254,6 +264,16 @@ class BoostedSARClassifier(SARClassifier):
             ``P(s=1|y=1,x)`` in (0, 1], where it is known (SAR-e); one number is the label frequency
             (SCAR). ``propensity_features`` must then be empty, and the model cannot predict
             propensities.
+        audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, of rows that someone has looked at; missing elsewhere. Which
+            rows were looked at may depend on the columns and on the label, not otherwise on the
+            class.
+        audit_probability : array-like of shape (n_rows,), default=None
+            The probability with which each audited row was drawn, missing elsewhere, as
+            :func:`sarlearn.audit.suggest_audit` gives it. The class prior and its range then come
+            from the draw and hold whatever the model; the class probabilities are shifted to it.
+        audit_round : array-like of shape (n_rows,), default=None
+            The round in which it was drawn, where there were several.
 
         Returns
         -------
@@ -268,13 +288,22 @@ class BoostedSARClassifier(SARClassifier):
         columns = resolve_features(self.propensity_features, names, X.shape[1])
         if propensity is None:
             known = None
-            warn_every_column(columns, X.shape[1])
+            warn_every_column(columns, np.arange(X.shape[1]))
         else:
             known = self._known(propensity, columns, labelled, kept)
+        given = Input(RowBlocks(X).attach(labelled=labelled, weight=weight), X, kept)
+        given = with_audits(given, audited, audit_probability, audit_round)
         self.linear_columns_ = LinearColumns.learn(X, self.categories_.columns)
         terms = self.linear_columns_.of_columns(columns)
         rows = Rows(
-            X, self.categories_.columns, self.linear_columns_, terms, labelled, weight, known
+            X,
+            self.categories_.columns,
+            self.linear_columns_,
+            terms,
+            labelled,
+            weight,
+            known,
+            None if given.audit is None else given.audit.known,
         )
         settings = self._settings()
         open_ = known is None and nothing_left(RowBlocks(X), columns)
@@ -283,8 +312,9 @@ class BoostedSARClassifier(SARClassifier):
             folds = self._folds(X, labelled, kept)
             found = fit_boosted(rows, folds, settings, keep_first=open_, report=report)
         self._store(found, rows, columns)
+        store_audit(self, given)
         low, high = self.class_prior_range_
-        if open_ or self.identification_width_ > WIDE:
+        if not self.class_prior_by_design_ and (open_ or self.identification_width_ > WIDE):
             warn(UnidentifiedWarning(self.class_prior_, low, high, debiased=not open_))
         return self
 
@@ -368,6 +398,13 @@ class BoostedSARClassifier(SARClassifier):
         X = super()._check_predict(self._encoded(X))
         _refuse_sparse_gaps(X)
         return X
+
+    def _fitted_logit(self, given: Input) -> np.ndarray:
+        return self._logit(given.X)
+
+    def _shift_to(self, shift: float) -> None:
+        for ensemble in self.ensembles_:
+            ensemble.intercept += shift
 
     def _logit(self, X) -> np.ndarray:
         logits = [one.logit(X, self.linear_columns_) for one in self.ensembles_]

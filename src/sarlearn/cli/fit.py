@@ -51,6 +51,8 @@ def fit(
     method = method or ("cross-fit" if dask is None else "sar-em")
     settings = _settings(method, classifier, decay, C, stop, seed)
     settings |= _known_prior(class_prior, method, classifier)
+    if propensity_only and (method, classifier) == ("cross-fit", "boosting"):
+        raise ValueError("--propensity-only needs --classifier logistic, or --method sar-em.")
     audits = audit_columns(audited, audit_probability)
     inputs = [table, *([audited] if audited and not audits else [])]
     check_outputs(output, report, force=force, inputs=inputs)
