@@ -20,8 +20,8 @@ class FromColumns:
     """Choose every encoded column that came from the given columns of the table.
 
     Passed as ``propensity_features``, so that propensity attributes are named as in the user's
-    table also where a column became several: one per word, or the parts of a date. With ``others=True``
-    it chooses every column that came from another one.
+    table also where a column became several: one per word, or the parts of a date. With
+    ``others=True`` it chooses every column that came from another one.
 
     Examples
     --------
@@ -158,8 +158,14 @@ def make_table_classifier(
         raise ValueError(f"method must be 'sar-em' or 'cross-fit'; got {method!r}.")
     if isinstance(propensity_features, str):
         propensity_features = [propensity_features]
-        pairs, named = enumerate(zip(origins, sources, strict=True)), set(self.columns)
-        return [index for index, names in pairs if bool(set(names) & named) != self.others]
+    columns = TableEncoder(
+        drop=tuple(drop),
+        max_categories=max_categories,
+        min_rows=min_rows,
+        skewed=skewed,
+        dates=dates,
+    )
+    propensity_features = [*propensity_features, *propensity_only]
     named = FromColumns(propensity_features) if len(propensity_features) else ()
     if len(propensity_only):
         parameters["classifier_features"] = FromColumns(propensity_only, others=True)
