@@ -1,6 +1,7 @@
 """Several chances to be labelled: visits, registries, years, annotators."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +13,13 @@ from sarlearn._engine.chances import ChanceFit, chance_terms, fit_chances, poste
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.links import LINKS
 from sarlearn._evidence import check_audited, check_chances, check_offset, check_visits
-from sarlearn._validation import check_weights, refuse_dask, resolve_features
+from sarlearn._validation import (
+    check_weights,
+    encode_labels,
+    encode_new_labels,
+    refuse_dask,
+    resolve_features,
+)
 from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import NotConvergedWarning, SarlearnWarning, warn
 
@@ -59,7 +66,7 @@ class RepeatedSARClassifier(PUClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        0 and 1.
+        0 and 1, or the two label values where there is one label per row.
     class_prior_ : float
         Mean of ``f`` over the rows.
     class_prior_range_ : tuple of float
@@ -146,7 +153,8 @@ class RepeatedSARClassifier(PUClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows, n_chances)
-            Labels of every chance: 1 labelled, 0 not, missing where there was no such chance.
+            Labels of every chance: 1 labelled, 0 not, missing where there was no such chance. One
+            label per row is one chance.
         chances : array-like of shape (n_rows, n_chances, n_attributes), default=None
             Attributes of each chance, such as date, weather or observer; of shape
             (n_rows, n_chances) where there is one.
@@ -163,9 +171,8 @@ class RepeatedSARClassifier(PUClassifier):
         self
         """
         refuse_dask(X, "RepeatedSARClassifier")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
-        visits = check_visits(y, X.shape[0])
-        self.classes_, self.n_chances_ = np.array([0, 1]), visits.shape[1]
+        X, visits = self._checked(X, y)
+        self.n_chances_ = visits.shape[1]
         weight, labelled = check_weights(sample_weight, X), (visits == 1).any(axis=1)
         known = None if audited is None else check_audited(audited, labelled)
         names = getattr(self, "feature_names_in_", None)
@@ -192,6 +199,16 @@ class RepeatedSARClassifier(PUClassifier):
         self._store(fit, labelled, weight)
         self.n_audited_ = 0 if known is None else int(np.sum(~np.isnan(known) & ~labelled))
         return self
+
+    def _checked(self, X, y) -> tuple[Any, np.ndarray]:
+        shape = () if y is None else np.asarray(y).shape
+        if len(shape) < 2 or (shape[1] == 1 and not _has_gaps(y)):
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+            labelled, self.classes_ = encode_labels(y)
+            return X, labelled[:, None].astype(float)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        self.classes_ = np.array([0, 1])
+        return X, check_visits(y, X.shape[0])
 
     def _attributes(self, X, chances, visits) -> np.ndarray:
         """Attributes of every chance: columns of the row, then the chance's own."""
@@ -270,6 +287,8 @@ class RepeatedSARClassifier(PUClassifier):
         ndarray of shape (n_rows,)
         """
         X = self._check_predict(X)
+        if np.asarray(s).ndim < 2:
+            s = encode_new_labels(s, self.classes_, X.shape[0])[:, None].astype(float)
         visits = check_visits(s, X.shape[0], needs_label=False)
         block = self._block(X, visits, chances)
         if audited is not None:
@@ -290,3 +309,8 @@ class RepeatedSARClassifier(PUClassifier):
         theta = np.append(self.coef_[0], self.intercept_)
         phi = np.append(self.propensity_coef_[0], self.propensity_intercept_)
         return chance_terms(block, theta, phi, (self.link, self.propensity_link))
+
+
+def _has_gaps(y) -> bool:
+    values = np.asarray(y, dtype=object)
+    return bool(np.any(values != values)) or any(value is None for value in values.ravel())
