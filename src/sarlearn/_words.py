@@ -113,6 +113,29 @@ def range_sentence(low: float, high: float, hidden: Sequence[float] | None = Non
     )
 
 
+def checked_sentence(
+    n_audited: int,
+    low: float,
+    high: float,
+    needed: int | None,
+    hidden: Sequence[float] | None = None,
+) -> str:
+    """Of a class prior that comes from rows which someone has checked."""
+    ends = f"{low:.1%} to {high:.1%}"
+    if hidden is not None:
+        ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
+    text = (
+        f"Based on {counted(n_audited, 'checked row')}, the class prior lies at {ends}: a 95 % "
+        "confidence interval that holds whatever the model, since the rows were drawn by chance."
+    )
+    if high - low > NARROW and needed:
+        text += (
+            f" About {needed:,} checked rows in all would bring the range under "
+            f"{100 * NARROW:.0f} points."
+        )
+    return text
+
+
 def settled_sentence(n_iter: int, converged: bool, what: str = "The fit") -> str:
     """Whether a fit came to rest."""
     settled = "settled" if converged else "had not settled"
@@ -123,7 +146,7 @@ def model_summary(
     name: str,
     class_prior: float,
     label_frequency: float | None,
-    ends: tuple[float, float] | None,
+    sure: str | None,
     odds: Sequence[dict],
     rounds: tuple[int, bool] | None,
 ) -> str:
@@ -132,8 +155,8 @@ def model_summary(
     if label_frequency is not None:
         first += f"; {label_frequency:.1%} of the positives are labelled (label frequency)"
     lines = [f"{first}."]
-    if ends is not None:
-        lines.append(range_sentence(*ends))
+    if sure is not None:
+        lines.append(sure)
     if odds:
         lines.append("Who gets labelled:")
         lines += [f"  {row['level']}: {odds_sentence(row, 'being labelled')}" for row in odds]

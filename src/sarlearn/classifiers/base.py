@@ -31,7 +31,7 @@ from sarlearn._validation import (
     refuse_dask,
     resolve_features,
 )
-from sarlearn._words import model_summary
+from sarlearn._words import checked_sentence, model_summary, range_sentence
 from sarlearn.classifiers._audits import posterior_of, with_audits
 from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
 
@@ -224,10 +224,19 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             type(self).__name__,
             float(self.class_prior_),
             getattr(self, "label_frequency_", None),
-            getattr(self, "class_prior_range_", None),
+            self._sure(),
             self._propensity_odds() if odds is None else odds,
             rounds,
         )
+
+    def _sure(self) -> str | None:
+        """How sure the class prior is, and what that rests on."""
+        ends = getattr(self, "class_prior_range_", None)
+        if ends is None:
+            return None
+        if getattr(self, "class_prior_by_design_", False):
+            return checked_sentence(self.n_audited_, *ends, self.audit_rows_needed_)
+        return range_sentence(*ends)
 
     def _propensity_odds(self) -> list[dict]:
         """Odds ratios of being labelled, per unit of each term of a logistic propensity."""

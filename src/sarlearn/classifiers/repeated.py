@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit, logit
 from sklearn.utils.validation import validate_data
 
 from sarlearn._compat import Interval, StrOptions, fit_context
@@ -171,9 +172,15 @@ class RepeatedSARClassifier(PUClassifier):
         self
         """
         refuse_dask(X, "RepeatedSARClassifier")
-        X, visits = self._checked(X, y)
-        self.n_chances_ = visits.shape[1]
-        weight, labelled = check_weights(sample_weight, X), (visits == 1).any(axis=1)
+        X, y = self._checked(X, y)
+        weight = check_weights(sample_weight, X)
+        if weight is not None and not weight.all():  # a row of weight zero is absent
+            kept = weight > 0
+            X, y, weight = X[kept], y[kept], weight[kept]
+            given = chances, audited, offset, propensity_offset
+            chances, audited, offset, propensity_offset = (_part(one, kept) for one in given)
+        visits = self._visits(y, X.shape[0])
+        self.n_chances_, labelled = visits.shape[1], (visits == 1).any(axis=1)
         known = None if audited is None else check_audited(audited, labelled)
         names = getattr(self, "feature_names_in_", None)
         self.propensity_features_ = resolve_features(self.propensity_features, names, X.shape[1])
@@ -203,12 +210,16 @@ class RepeatedSARClassifier(PUClassifier):
     def _checked(self, X, y) -> tuple[Any, np.ndarray]:
         shape = () if y is None else np.asarray(y).shape
         if len(shape) < 2 or (shape[1] == 1 and not _has_gaps(y)):
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-            labelled, self.classes_ = encode_labels(y)
-            return X, labelled[:, None].astype(float)
+            return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+        return X, check_visits(y, X.shape[0], needs_label=False)
+
+    def _visits(self, y: np.ndarray, n_rows: int) -> np.ndarray:
+        if y.ndim == 1:
+            labelled, self.classes_ = encode_labels(y)
+            return labelled[:, None].astype(float)
         self.classes_ = np.array([0, 1])
-        return X, check_visits(y, X.shape[0])
+        return check_visits(y, n_rows)
 
     def _attributes(self, X, chances, visits) -> np.ndarray:
         """Attributes of every chance: columns of the row, then the chance's own."""
@@ -240,10 +251,11 @@ class RepeatedSARClassifier(PUClassifier):
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.propensity_coef_, self.propensity_intercept_ = fit.phi[None, :-1], fit.phi[-1:]
         self.class_prior_ = float(fit.class_prior)
-        spread = Z * fit.error / max(fit.class_prior * (1 - fit.class_prior), 1e-300)
-        odds = np.log(fit.class_prior / (1 - fit.class_prior))
-        ends = odds + np.array([-spread, spread])
-        self.class_prior_range_ = tuple((1 / (1 + np.exp(-ends))).tolist())
+        # On the scale of log odds, on which it stays between 0 and 1.
+        inside = float(np.clip(fit.class_prior, 1e-12, 1 - 1e-12))
+        spread = Z * fit.error / (inside * (1 - inside))
+        ends = logit(inside) + np.array([-spread, spread])
+        self.class_prior_range_ = tuple(expit(ends).tolist())
         self.label_frequency_ = float(np.average(labelled, weights=weight)) / self.class_prior_
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes
         self.converged_ = fit.converged
@@ -309,6 +321,12 @@ class RepeatedSARClassifier(PUClassifier):
         theta = np.append(self.coef_[0], self.intercept_)
         phi = np.append(self.propensity_coef_[0], self.propensity_intercept_)
         return chance_terms(block, theta, phi, (self.link, self.propensity_link))
+
+
+def _part(values, kept: np.ndarray):
+    """Some rows of what was given; what has another length is refused later."""
+    values = None if values is None else np.asarray(values)
+    return values[kept] if values is not None and len(values) == len(kept) else values
 
 
 def _has_gaps(y) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 from sarlearn._words import (
     WIDE,
     about,
+    checked_sentence,
     listed,
     number_text,
     range_sentence,
@@ -225,32 +226,16 @@ def sure_sentence(summary: dict[str, Any]) -> str:
     certainty = summary["certainty"]
     if certainty is None:
         return ""
-    ends = f"{certainty['low']:.1%} to {certainty['high']:.1%}"
-    hidden = certainty["hidden_positives"]
-    if hidden is not None:
-        ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
+    low, high, hidden = (certainty[name] for name in ("low", "high", "hidden_positives"))
     if certainty["by_design"]:
-        return _checked_sentence(certainty, ends)
+        needed = certainty["rows_for_5_points"]
+        return checked_sentence(certainty["n_audited"], low, high, needed, hidden)
     if certainty["labels_only"] is not None:
         return (
-            f"Given what is known of the class prior from elsewhere, it lies at {ends}; the labels "
-            f"alone would have said {certainty['labels_only']:.1%}."
+            "Given what is known of the class prior from elsewhere, it lies at "
+            f"{low:.1%} to {high:.1%}; the labels alone would have said {certainty['labels_only']:.1%}."
         )
-    return range_sentence(certainty["low"], certainty["high"], certainty["hidden_positives"])
-
-
-def _checked_sentence(certainty: dict[str, Any], ends: str) -> str:
-    """Of a class prior that comes from rows which someone has checked."""
-    text = (
-        f"Based on {certainty['n_audited']:,} checked rows, the class prior lies at {ends}: a 95 % "
-        "confidence interval that holds whatever the model, since the rows were drawn by chance."
-    )
-    if certainty["width"] > 0.05 and certainty["rows_for_5_points"]:
-        text += (
-            f" About {certainty['rows_for_5_points']:,} checked rows in all would bring the range "
-            "under 5 points."
-        )
-    return text
+    return range_sentence(low, high, hidden)
 
 
 def comparison_sentence(summary: dict[str, Any]) -> str:
