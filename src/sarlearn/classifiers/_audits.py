@@ -9,7 +9,6 @@ from scipy.special import expit
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.survey import rows_needed, strata_of
 from sarlearn._evidence import check_audit, check_audited
-from sarlearn._validation import is_dask
 from sarlearn.exceptions import SarlearnWarning, warn
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _in_memory(column, kept: np.ndarray | None):
     """A column in memory, without the rows of weight zero."""
     if column is None:
         return None
-    column = column.compute() if is_dask(column) else column
+    column = column.compute() if hasattr(column, "compute") else column
     if kept is None:
         return column
     column = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)

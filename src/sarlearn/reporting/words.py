@@ -233,7 +233,8 @@ def sure_sentence(summary: dict[str, Any]) -> str:
     if certainty["labels_only"] is not None:
         return (
             "Given what is known of the class prior from elsewhere, it lies at "
-            f"{low:.1%} to {high:.1%}; the labels alone would have said {certainty['labels_only']:.1%}."
+            f"{low:.1%} to {high:.1%}; the labels alone would have said "
+            f"{certainty['labels_only']:.1%}."
         )
     return range_sentence(low, high, hidden)
 
