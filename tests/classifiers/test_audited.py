@@ -234,7 +234,7 @@ def test_boosted_trees_with_audits():
 
 def test_derivatives_of_boosting_with_audits():
     pytest.importorskip("lightgbm")
-    from sarlearn._engine.boosting import loss_derivatives
+    from sarlearn._engine.boosting_loss import loss_derivatives
 
     rng = np.random.default_rng(1)
     eta, e = rng.normal(0, 2, 40), expit(rng.normal(0, 1, 40))

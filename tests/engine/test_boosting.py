@@ -6,7 +6,8 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn._engine import boosting, likelihood
-from sarlearn._engine.boosting import BoostingSettings, Rows, fit_boosted, loss_derivatives
+from sarlearn._engine.boosting import BoostingSettings, Rows, fit_boosted
+from sarlearn._engine.boosting_loss import loss_derivatives
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.tree_text import check_text
 from sarlearn._engine.trees import FoldBoosters, Trees, TreeSettings

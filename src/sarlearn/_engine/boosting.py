@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit
 
+from sarlearn._engine.boosting_loss import LOGIT_LIMIT, loss_derivatives
 from sarlearn._engine.boosting_starts import (
     Folds,
     LinearStart,
@@ -42,9 +43,6 @@ PATIENCE = 25
 CALM = 20
 # Scoring steps of the label model between looks.
 WARM_STEPS = 3
-# Logits beyond it teach the trees nothing more.
-LOGIT_LIMIT = 12.0
-LEAST_HESSIAN = 1e-6
 # From so many rows on the runs see a sample, with so many labels, before a last boosting on all.
 # With 20,000 the errors of e at 100,000 rows were 0.015 against 0.018, at 1.4 times the cost.
 MANY_ROWS, SAMPLE_ROWS, SAMPLE_LABELS = 30_000, 10_000, 2_000
@@ -404,31 +402,6 @@ class Labeller:
         else:
             profile = self._model(found.scores).profile(labels)
         return Run(ensemble, labels, profile, found.rounds, found.stopped)
-
-
-def loss_derivatives(
-    logits, e, not_e, labelled, weight, audited=None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient of ``-log P(s|x)`` by the logit of ``f``, and its expected second derivative.
-
-    Where the class was audited, they are those of logistic regression.
-
-    With the second derivative of ``f`` alone, ``f (1-f)``, two to three times the rounds were
-    needed, and one simulated class stayed unlearned.
-    """
-    f = 1.0 / (1.0 + np.exp(-np.clip(logits, -LOGIT_LIMIT, LOGIT_LIMIT)))
-    not_f = 1.0 - f
-    pull = f * e * not_f / (not_f + f * not_e)
-    gradient = np.where(labelled, -not_f, pull)
-    hessian = pull * not_f
-    if audited is not None:
-        known = ~np.isnan(audited)
-        gradient = np.where(known, f - audited, gradient)
-        hessian = np.where(known, f * not_f, hessian)
-    hessian = np.maximum(hessian, LEAST_HESSIAN)
-    if weight is not None:
-        gradient, hessian = gradient * weight, hessian * weight
-    return gradient, hessian
 
 
 def _sample(rows: Rows) -> np.ndarray | None:

@@ -1,0 +1,32 @@
+"""What the trees climb: the loss of a row's labels by its class logit."""
+
+import numpy as np
+
+# Logits beyond it teach the trees nothing more.
+LOGIT_LIMIT = 12.0
+LEAST_HESSIAN = 1e-6
+
+
+def loss_derivatives(
+    logits, e, not_e, labelled, weight, audited=None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient of ``-log P(s|x)`` by the logit of ``f``, and its expected second derivative.
+
+    Where the class was audited, they are those of logistic regression.
+
+    With the second derivative of ``f`` alone, ``f (1-f)``, two to three times the rounds were
+    needed, and one simulated class stayed unlearned.
+    """
+    f = 1.0 / (1.0 + np.exp(-np.clip(logits, -LOGIT_LIMIT, LOGIT_LIMIT)))
+    not_f = 1.0 - f
+    pull = f * e * not_f / (not_f + f * not_e)
+    gradient = np.where(labelled, -not_f, pull)
+    hessian = pull * not_f
+    if audited is not None:
+        known = ~np.isnan(audited)
+        gradient = np.where(known, f - audited, gradient)
+        hessian = np.where(known, f * not_f, hessian)
+    hessian = np.maximum(hessian, LEAST_HESSIAN)
+    if weight is not None:
+        gradient, hessian = gradient * weight, hessian * weight
+    return gradient, hessian
