@@ -201,7 +201,9 @@ def test_errors_name_the_value():
     other[:, 2] = np.nan
     with pytest.raises(ValueError, match="Chance 2 is missing in every row"):
         fit(X, other)
-    with pytest.raises(ValueError, match=r"got shape \(100,\)"):
+    with pytest.raises(ValueError, match=r"got shape \(100, 4, 2\)"):
+        fit(X, Z)
+    with pytest.raises(ValueError, match="only one class"):
         fit(X, np.ones(100))
     with pytest.raises(ValueError, match=r"chances must have the shape \(100, 4\)"):
         fit(X, s, chances=Z[:, :3])
