@@ -1,7 +1,9 @@
 """Save and load models: files that can be opened without running code from them."""
 
 import importlib
+import io
 import os
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ from sarlearn.tables.write import write_atomically
 __all__ = ["SavedModel", "load", "load_file", "save"]
 
 _FORMAT = "sarlearn-model"
+# Far more than any model takes, far less than what fills a disk or a memory.
+MAX_BYTES = 2**32
 # Harmless types, no estimators, that a fitted model may hold; dataclasses of the package too.
 _PLAIN_TYPES = frozenset(
     {
@@ -80,7 +84,7 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
         )
 
 
-def load(path: str | os.PathLike, *, trusted: Sequence[str] = ()):
+def load(path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES):
     """Load a model saved by :func:`save`.
 
     Only types of scikit-learn, NumPy, SciPy and this package are built; a file that holds any
@@ -93,21 +97,26 @@ def load(path: str | os.PathLike, *, trusted: Sequence[str] = ()):
     trusted : sequence of str
         Full names of further types to accept, such as ``"lightgbm.sklearn.LGBMClassifier"``.
         Name only types whose source you trust: loading them may run their code.
+    max_bytes : int, default=2**32
+        Files that would unpack to more are refused: a small file may hold a huge one.
 
     Returns
     -------
     model : estimator
     """
-    return load_file(path, trusted=trusted).model
+    return load_file(path, trusted=trusted, max_bytes=max_bytes).model
 
 
-def load_file(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> SavedModel:
+def load_file(
+    path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES
+) -> SavedModel:
     """Load a model with the versions that wrote it and the notes kept with it."""
     path = Path(path)
     sio = _skops()
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file {path}.")
     data = path.read_bytes()  # once, so that what is checked is what is loaded
+    _check_size(path, data, max_bytes)
     try:
         foreign = [name for name in _foreign_types(sio, data) if name not in set(trusted)]
         if not foreign:
@@ -125,8 +134,32 @@ def load_file(path: str | os.PathLike, *, trusted: Sequence[str] = ()) -> SavedM
         raise ValueError(
             f"{path} holds a {type(content).__name__}, not a model saved by sarlearn.save."
         )
+    _check_model(path, content.get("model"))
     _warn_of_versions(path, content["versions"])
     return SavedModel(content["model"], content["versions"], content["notes"])
+
+
+def _check_size(path: Path, data: bytes, max_bytes: int) -> None:
+    """Refuse a file that would unpack to more than it may."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as content:
+            size = sum(entry.file_size for entry in content.infolist())
+    except zipfile.BadZipFile as error:
+        raise ValueError(
+            f"{path} is not a model saved by sarlearn, or it is damaged ({_first_line(error)})."
+        ) from error
+    if size > max_bytes:
+        raise ValueError(
+            f"{path} would unpack to {size:,} bytes, more than the {max_bytes:,} allowed. If you "
+            "trust it, raise max_bytes in sarlearn.load."
+        )
+
+
+def _check_model(path: Path, model) -> None:
+    from sklearn.base import BaseEstimator
+
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"{path} holds a {type(model).__name__}, not a model.")
 
 
 def _skops():

@@ -50,7 +50,11 @@ BAD = [
     (["fit", "notes.docx", "--label", "a", "-o", "bad.skops"], r"names no known table format", 2),
     (["fit", "three.csv", "--label", "s", "-o", "bad.skops"], r"Only 3 of 40 rows are labelled", 2),
     (["fit", "all.csv", "--label", "s", "-o", "bad.skops"], r"All 40 rows are labelled", 2),
-    (["fit", "dates.csv", "--label", "s", "-o", "bad.skops"], r"'seen' holds dates, such as", 2),
+    (
+        ["fit", "dates.csv", "--label", "s", "-o", "bad.skops"],
+        r"'seen' holds dates or times.*--dates days",
+        2,
+    ),
     (["fit", "patients.csv", "--label", "diagnosed", "-o", "model.skops"], r"use --force", 2),
     (
         ["fit", "patients.csv", "--label", "diagnosed", "-o", "no/m.skops"],
@@ -211,11 +215,16 @@ def test_other_ends(call, monkeypatch, folder):
     assert call("prior", "patients.csv", "--label", "x")[0] == 130
     denied = PermissionError(13, "Permission denied", "secret.csv")
     monkeypatch.setattr("sarlearn.cli.prior.prior", raise_later(denied))
-    assert call("prior", "t.csv", "--label", "x")[2] == "Error: secret.csv: Permission denied.\n"
+    assert (
+        call("prior", "patients.csv", "--label", "x")[2]
+        == "Error: secret.csv: Permission denied.\n"
+    )
     monkeypatch.setattr("sarlearn.cli.prior.prior", raise_later(click.ClickException("no")))
-    assert call("prior", "t.csv", "--label", "x")[::2] == (2, "Error: no\n")
+    assert call("prior", "patients.csv", "--label", "x")[::2] == (2, "Error: no\n")
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    assert "may not be written" in call("simulate", "t.csv", "--class", "x", "-o", "n.csv")[2]
+    assert (
+        "may not be written" in call("simulate", "patients.csv", "--class", "x", "-o", "n.csv")[2]
+    )
 
 
 def test_a_reader_that_goes_away(folder):

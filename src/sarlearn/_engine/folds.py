@@ -14,12 +14,14 @@ def make_folds(X, labelled: np.ndarray, kept, cv, random_state, groups=None) -> 
     """``(train, test)`` pairs of row numbers; every row held out at least once.
 
     A number is that many shuffled folds, stratified by label: rows often come sorted. ``kept`` says
-    which rows of the input are left, for folds that count from the input.
+    which rows of the input are left, for folds that count from the input. Rows of one of ``groups``
+    are held out together.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     target = labelled.astype(int)
     cv = 5 if cv is None else cv
+    groups = _checked_groups(groups, kept, len(labelled), cv)
     if isinstance(cv, Integral):
         n_folds = fewer_folds(int(cv), labelled)
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
@@ -41,6 +43,21 @@ def make_folds(X, labelled: np.ndarray, kept, cv, random_state, groups=None) -> 
             "that did not see it."
         )
     return folds
+
+
+def _checked_groups(groups, kept: np.ndarray | None, n_rows: int, cv) -> np.ndarray | None:
+    """One group per row that was kept."""
+    if groups is None:
+        return None
+    groups = np.asarray(groups)
+    n_given = n_rows if kept is None else len(kept)
+    if groups.ndim != 1 or len(groups) != n_given:
+        raise ValueError(f"groups must hold one value per row, {n_given}; got {groups.shape}.")
+    groups = groups if kept is None else groups[kept]
+    n_groups = len(set(groups.tolist()))
+    if isinstance(cv, Integral) and n_groups < int(cv):
+        raise ValueError(f"cv={cv} folds need as many groups; there are {n_groups}. Lower cv.")
+    return groups
 
 
 def fold_flags(folds: Folds, n_rows: int) -> np.ndarray:

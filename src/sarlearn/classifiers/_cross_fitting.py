@@ -32,6 +32,7 @@ def run_cross_fit(
     columns: np.ndarray,
     class_columns: np.ndarray | None = None,
     prior: KnownPrior | None = None,
+    groups=None,
 ) -> CrossFit:
     """The cross-fit but for its last step, with the settings of an estimator."""
     rows, Cs = given.rows, check_Cs(settings.Cs)
@@ -40,7 +41,7 @@ def run_cross_fit(
     labelled = rows.gather(_labelled)
     # Splitters look at the number of rows alone, but for those of a user's own.
     X = np.empty((len(labelled), 0)) if given.X is None else given.X
-    folds = make_folds(X, labelled, given.kept, settings.cv, settings.random_state)
+    folds = make_folds(X, labelled, given.kept, settings.cv, settings.random_state, groups)
     rows = rows.attach(folds=fold_flags(folds, len(labelled)))
     report = reporter(settings, n_steps(folds, settings.classifier), "step")
     found = cross_fit(

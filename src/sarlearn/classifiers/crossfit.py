@@ -209,7 +209,16 @@ class CrossFitSARClassifier(SARClassifier):
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, audited=None, audit_probability=None, audit_round=None):
+    def fit(
+        self,
+        X,
+        y,
+        sample_weight=None,
+        audited=None,
+        audit_probability=None,
+        audit_round=None,
+        groups=None,
+    ):
         """Learn ``f`` and ``e`` from labels.
 
         Parameters
@@ -231,6 +240,9 @@ class CrossFitSARClassifier(SARClassifier):
             from the draw and hold whatever the model; the class probabilities are shifted to it.
         audit_round : array-like of shape (n_rows,), default=None
             The round in which it was drawn, where there were several.
+        groups : array-like of shape (n_rows,), default=None
+            Rows of a group, such as visits of one patient, are held out together: by a number of
+            folds in ``cv``, or by a splitter such as ``GroupKFold``. For rows in memory.
 
         Returns
         -------
@@ -245,7 +257,7 @@ class CrossFitSARClassifier(SARClassifier):
         with one_blas_thread():
             known = check_class_prior(self.class_prior, label_share(given.rows))
             prior = None if known is None else KnownPrior(*known)
-            found = run_cross_fit(self, given, columns, self.classifier_features_, prior)
+            found = run_cross_fit(self, given, columns, self.classifier_features_, prior, groups)
             self._refit(given, found)
         self._store(found, columns)
         self.class_prior_from_labels_ = found.labels_only

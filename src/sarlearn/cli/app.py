@@ -3,21 +3,36 @@
 import click
 
 from sarlearn import __version__
-
-_TABLE = click.argument("table", type=click.Path(dir_okay=True))
-_LABEL = click.option("--label", required=True, help="Column that says which rows are labelled.")
-_ID = click.option("--id", "id_column", help="Column that names the rows; not learned from.")
-_DROP = click.option("--drop", multiple=True, help="Column to leave out. May be repeated.")
-_PROPENSITY = click.option(
-    "--propensity",
-    multiple=True,
-    help="Column that decides who among the positives gets labelled. May be repeated; without "
-    "any, all positives count as equally likely to be labelled (SCAR).",
+from sarlearn.cli import paths
+from sarlearn.cli.options import (
+    AUDIT_PROBABILITY,
+    AUDITED,
+    CLASS_PRIOR,
+    DATES,
+    DROP,
+    FORCE,
+    GROUPS,
+    ID,
+    JOBS,
+    JSON,
+    LABEL,
+    OUTPUT,
+    POSITIVE,
+    PROPENSITY,
+    PROPENSITY_ONLY,
+    RAW,
+    SEED,
+    TABLE,
+    TABLE_AGAIN,
+    WEIGHT,
+    example,
+    reading,
 )
-_OUTPUT = click.option("-o", "--output", required=True, type=click.Path(), help="File to write.")
-_FORCE = click.option("--force", is_flag=True, help="Replace output files that exist.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-_POSITIVE = click.FloatRange(min=0, min_open=True)
+
+_ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
+
+# Named here, since the estimators take a while to import; a test compares the names.
+PRIOR_METHODS = "cross-fit, BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1, EN, SAR-EM"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -25,23 +40,30 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 def app() -> None:
     """Learn from positive and unlabelled rows when the labels are a biased sample.
 
-    Tables may be CSV (also gzipped), Parquet or Arrow/Feather. The label column holds 0/1,
-    true/false or yes/no; an empty cell is unlabelled.
+    Tables may be CSV (also gzipped), Parquet, Arrow/Feather or Excel (.xlsx); - is standard input
+    or output. The label column holds 0/1, true/false, yes/no or labelled/unlabelled; an empty cell
+    is unlabelled.
     """
 
 
-@app.command()
-@_TABLE
-@_LABEL
-@_PROPENSITY
-@click.option(
-    "--propensity-only",
-    multiple=True,
-    help="The same, for a column that has no place in the class model, such as effort or clinic. "
-    "May be repeated.",
+@app.command(
+    **example(
+        "sarlearn fit patients.csv --label diagnosed --propensity age,insurance \\\n"
+        "    --id patient -o model.skops --report report.html"
+    )
 )
-@_ID
-@_DROP
+@TABLE
+@LABEL
+@POSITIVE
+@PROPENSITY
+@PROPENSITY_ONLY
+@ID
+@DROP
+@WEIGHT
+@GROUPS
+@RAW
+@DATES
+@reading
 @click.option(
     "--method",
     type=click.Choice(["cross-fit", "sar-em"]),
@@ -66,7 +88,7 @@ def app() -> None:
 @click.option(
     "--C",
     "C",
-    type=_POSITIVE,
+    type=_ABOVE_ZERO,
     help="Inverse strength of the penalty on the class model; by default chosen on held-out rows, "
     "and 1 for sar-em.",
 )
@@ -82,25 +104,11 @@ def app() -> None:
     show_default=True,
     help="Rounds at most.",
 )
-@click.option(
-    "--audited",
-    metavar="COLUMN|FILE",
-    help="What someone found who checked some rows: a column of the table with yes, no or nothing, "
-    "or the filled-in file of 'sarlearn audit'.",
-)
-@click.option(
-    "--audit-probability",
-    metavar="COLUMN",
-    help="Column with the probability with which each checked row was drawn.",
-)
-@click.option(
-    "--class-prior",
-    metavar="SHARE",
-    help="Share of positives known from elsewhere: 0.12, bounds 0.08,0.15, or a mean and its "
-    "standard error 0.12+-0.02.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of what is drawn.")
-@_OUTPUT
+@AUDITED
+@AUDIT_PROBABILITY
+@CLASS_PRIOR
+@SEED
+@OUTPUT
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
 @click.option(
     "--check",
@@ -108,13 +116,7 @@ def app() -> None:
     help="Also test one label frequency for all, resample for intervals, and try other solutions "
     "and choices: some two hundred refits.",
 )
-@click.option(
-    "--jobs",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Processes for --check; -1 is one per core.",
-)
+@JOBS
 @click.option(
     "--dask",
     is_flag=False,
@@ -123,41 +125,72 @@ def app() -> None:
     help="Work on a Dask cluster: on this machine's cores, or that of the scheduler at ADDRESS "
     "(tcp://host:port). TABLE may then be a pattern such as 'data/*.parquet'.",
 )
-@_JSON
-@_FORCE
+@JSON
+@FORCE
 def fit(**options) -> None:
     """Fit a model to TABLE and save it."""
+    force = options.pop("force")
+    if options["dask"] is None:
+        paths.check_input(options["table"])
+    outputs = (options["output"], options["report"])
+    paths.check_outputs(*outputs, force=force, inputs=[options["table"]])
+    paths.check_model_output(options["output"])
+    paths.check_report_output(options["report"])
     from sarlearn.cli.fit import fit
 
     fit(**options)
 
 
-@app.command()
+@app.command(**example("sarlearn inspect patients.csv"))
+@TABLE
+@DROP
+@RAW
+@reading
+@JSON
+def inspect(**options) -> None:
+    """Show how each column of TABLE is read: its kind, gaps, values, and what stands out."""
+    paths.check_input(options["table"])
+    from sarlearn.cli.inspect import inspect
+
+    inspect(**options)
+
+
+def _check_model_and_table(options: dict) -> None:
+    paths.check_input(options["model"], table=False)
+    paths.check_input(options["table"])
+    inputs = [options["model"], options["table"]]
+    paths.check_outputs(options["output"], force=options.pop("force"), inputs=inputs)
+
+
+@app.command(**example("sarlearn predict model.skops patients.csv -o scored.csv"))
 @click.argument("model", type=click.Path())
-@_TABLE
-@_OUTPUT
-@click.option("--label", help="Label column, where it is not named as when the model was fitted.")
-@click.option("--id", "id_column", help="Identifier column, likewise.")
+@TABLE
+@OUTPUT
+@TABLE_AGAIN[0]
+@TABLE_AGAIN[1]
+@reading
 @click.option("--keep-all", is_flag=True, help="Write all columns of the table, not only the id.")
-@_JSON
-@_FORCE
+@JSON
+@FORCE
 def predict(**options) -> None:
     """Score the rows of TABLE with a saved MODEL.
 
     Writes the probability of being positive and the propensity of every row, in the order of the
     table; where the label column is present, also the posterior.
     """
+    _check_model_and_table(options)
+    paths.check_table_output(options["output"])
     from sarlearn.cli.predict import predict
 
     predict(**options)
 
 
-@app.command()
+@app.command(**example("sarlearn report model.skops patients.csv -o report.html"))
 @click.argument("model", type=click.Path())
-@_TABLE
-@_OUTPUT
-@click.option("--label", help="Label column, where it is not named as when the model was fitted.")
-@click.option("--id", "id_column", help="Identifier column, likewise.")
+@TABLE
+@OUTPUT
+@TABLE_AGAIN[0]
+@TABLE_AGAIN[1]
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -165,33 +198,54 @@ def predict(**options) -> None:
     show_default=True,
     help="How many of the most probable hidden positives to list.",
 )
-@_JSON
-@_FORCE
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Also test, resample and try other choices, as fit --check does.",
+)
+@JOBS
+@SEED
+@reading
+@JSON
+@FORCE
 def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
+    _check_model_and_table(options)
+    paths.check_report_output(options["output"])
     from sarlearn.cli.predict import report
 
     report(**options)
 
 
-@app.command()
-@_TABLE
-@_LABEL
-@_PROPENSITY
-@_ID
-@_DROP
-@click.option("--method", multiple=True, help="Estimator to use, by default all. May be repeated.")
-@_JSON
+@app.command(
+    **example("sarlearn prior patients.csv --label diagnosed --propensity age --method SAR-EM")
+)
+@TABLE
+@LABEL
+@POSITIVE
+@PROPENSITY
+@ID
+@DROP
+@RAW
+@DATES
+@reading
+@click.option(
+    "--method",
+    multiple=True,
+    help="Estimator to use, by default all. May be repeated. There are " + PRIOR_METHODS + ".",
+)
+@JSON
 def prior(**options) -> None:
     """Compare estimates of the class prior: the share of TABLE that is positive."""
+    paths.check_input(options["table"])
     from sarlearn.cli.prior import prior
 
     prior(**options)
 
 
-@app.command()
+@app.command(**example("sarlearn audit model.skops patients.csv -n 100 -o to_check.csv"))
 @click.argument("model", type=click.Path())
-@_TABLE
+@TABLE
 @click.option(
     "-n",
     type=click.IntRange(min=1),
@@ -199,9 +253,9 @@ def prior(**options) -> None:
     show_default=True,
     help="Rows to suggest.",
 )
-@_OUTPUT
-@click.option("--label", help="Label column, where it is not named as when the model was fitted.")
-@click.option("--id", "id_column", help="Identifier column, likewise.")
+@OUTPUT
+@TABLE_AGAIN[0]
+@TABLE_AGAIN[1]
 @click.option(
     "--audited",
     type=click.Path(),
@@ -223,9 +277,9 @@ def prior(**options) -> None:
     show_default=True,
     help="What the page asks about each row.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
-@_JSON
-@_FORCE
+@SEED
+@JSON
+@FORCE
 def audit(**options) -> None:
     """Suggest rows of TABLE to check, so that the share of positives gets surer.
 
@@ -238,17 +292,24 @@ def audit(**options) -> None:
     audit(**options)
 
 
-@app.command()
-@_TABLE
-@_LABEL
+@app.command(
+    **example("sarlearn check patients.csv --label diagnosed --candidates age,insurance,region")
+)
+@TABLE
+@LABEL
 @click.option(
     "--candidates",
     multiple=True,
     required=True,
-    help="Column that may decide who among the positives gets labelled. May be repeated.",
+    help="Column that may decide who among the positives gets labelled. May be repeated, or a "
+    "list: a,b.",
 )
-@_ID
-@_DROP
+@POSITIVE
+@ID
+@DROP
+@RAW
+@DATES
+@reading
 @click.option("--flexible", is_flag=True, help="Let boosted trees help the class model.")
 @click.option(
     "--draws",
@@ -264,24 +325,27 @@ def audit(**options) -> None:
     show_default=True,
     help="Resamples that show how stable the choice is.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
-@_JSON
+@SEED
+@JSON
 def check(**options) -> None:
     """Does labelling in TABLE depend on columns, and on which?
 
     Tests whether one label frequency for all positives is tenable, and suggests columns for
     --propensity among the candidates.
     """
+    paths.check_input(options["table"])
     from sarlearn.cli.check import check
 
     check(**options)
 
 
-@app.command()
-@_TABLE
+@app.command(
+    **example("sarlearn simulate classes.csv --class ill --propensity age -o patients.csv")
+)
+@TABLE
 @click.option("--class", "class_column", required=True, help="Column with the true class.")
 @click.option("--positive", help="Value of the class that is positive, if it is not 1, true, yes.")
-@_PROPENSITY
+@PROPENSITY
 @click.option(
     "--falling",
     multiple=True,
@@ -316,17 +380,22 @@ def check(**options) -> None:
 )
 @click.option("--label", default="labelled", show_default=True, help="Name of the new column.")
 @click.option("--propensity-column", help="Also write the true propensity, under this name.")
+@reading
 @click.option("--keep-class", is_flag=True, help="Keep the class column.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
-@_OUTPUT
-@_JSON
-@_FORCE
+@SEED
+@OUTPUT
+@JSON
+@FORCE
 def simulate(**options) -> None:
     """Turn a TABLE with known classes into one with some positives labelled.
 
     Each propensity column is brought to the range 0 to 1: numbers by their smallest and largest
     value, words by their place in the alphabet, gaps to the middle.
     """
+    paths.check_input(options["table"])
+    paths.check_table_output(options["output"])
+    force = options.pop("force")
+    paths.check_outputs(options["output"], force=force, inputs=[options["table"]])
     from sarlearn.cli.simulate import simulate
 
     simulate(**options)
@@ -344,7 +413,7 @@ def simulate(**options) -> None:
 )
 @click.option("--labelled", help="SQL condition that holds for labelled rows, as in 'sick = 1'.")
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of printing.")
-@_FORCE
+@FORCE
 def sql(**options) -> None:
     """Turn a saved MODEL into a query that scores rows where they are.
 
@@ -369,7 +438,7 @@ def compile_() -> None:
     compile_functions()
 
 
-@app.command()
+@app.command(**example("sarlearn demo --report demo.html"))
 @click.option(
     "--report",
     "report_path",

@@ -13,13 +13,16 @@ from sklearn.pipeline import Pipeline
 
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
-from sarlearn.cli.common import check_outputs, collected_warnings, print_json, print_text
-from sarlearn.cli.predict import _features, _open
+from sarlearn.cli.common import collected_warnings, print_json, print_text
+from sarlearn.cli.paths import check_outputs
+from sarlearn.cli.predict import _features, _open, read_labels
 from sarlearn.cli.progress import progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import audit_table, read_answers
 from sarlearn.tables.columns import as_frame
-from sarlearn.tables.files import parse_labels, read_table, table_kind, write_table
+from sarlearn.tables.formats import table_kind
+from sarlearn.tables.read import read_table
+from sarlearn.tables.write import write_table
 
 # Columns shown at once on the page, the ones the model uses most.
 SHOWN_FIRST = 8
@@ -121,7 +124,7 @@ def _plan(model, table, n, output, label, id_column, audited, seed, going_on) ->
         )
     if label is None:
         raise ValueError("An audit needs to know which rows are labelled; name --label.")
-    labels = parse_labels(frame[label], label, word=saved.notes.get("label_word"))
+    labels = read_labels(saved, frame, label)
     s = saved.model.classes_[labels.labelled.astype(int)]
     X = _features(saved.model, frame)
     text = [id_column] if id_column else []

@@ -1,8 +1,11 @@
 """``sarlearn check``."""
 
+from typing import Any
+
 import numpy as np
 
 from sarlearn.cli.common import (
+    Roles,
     collected_warnings,
     print_json,
     print_rows,
@@ -18,6 +21,7 @@ from sarlearn.inspection import (
     unnamed_drivers,
 )
 from sarlearn.reporting.words import drivers_sentence
+from sarlearn.tables.dates import date_source
 from sarlearn.tables.encoder import TableEncoder
 from sarlearn.tables.names import origin
 
@@ -25,9 +29,13 @@ from sarlearn.tables.names import origin
 def check(
     table: str,
     label: str,
+    positive: str | None,
     candidates: tuple[str, ...],
     id_column: str | None,
     drop: tuple[str, ...],
+    raw: bool,
+    dates: str | None,
+    reading: dict[str, Any],
     flexible: bool,
     draws: int,
     resamples: int,
@@ -35,12 +43,15 @@ def check(
     as_json: bool,
 ) -> None:
     """Test SCAR against the candidates, and say which of them are needed."""
-    with progress(f"Reading {table}"):
-        frame, labels = read_labelled(table, label, candidates, id_column, drop)
-    left_out = [label, *([id_column] if id_column else []), *drop]
-    encoder = TableEncoder(drop=left_out)
-    matrix = encoder.fit_transform(frame)
-    made = [origin(name) for name in encoder.feature_names_out_]
+    roles = Roles(label, positive, candidates, id_column, drop, propensity_option="--candidates")
+    with collected_warnings(), progress(f"Reading {table}"):
+        rows = read_labelled(table, roles, reading)
+        candidates = rows.roles.propensity
+        encoder = TableEncoder(
+            drop=rows.roles.left_out, skewed="raw" if raw else "log", dates=dates or "refuse"
+        )
+        matrix = encoder.fit_transform(rows.frame)
+    made = [date_source(origin(name)) for name in encoder.feature_names_out_]
     columns_of: dict[str, list[int]] = {}
     for j, name in enumerate(made):
         columns_of.setdefault(name, []).append(j)
@@ -50,7 +61,7 @@ def check(
         raise ValueError(
             f"--candidates: {', '.join(bare)} has one value only, and decides nothing."
         )
-    s = labels.labelled.astype(int)
+    s = rows.s
     X = np.asarray(matrix, dtype=np.float64)
     everything = [j for columns in groups.values() for j in columns]
     with collected_warnings() as messages:
@@ -85,7 +96,7 @@ def check(
         print_text(sentence)
         print_text("")
     shares = found.stability or {}
-    rows = [
+    shown = [
         (
             name,
             f"{found.path[0].gain[name]:.1f}",
@@ -94,7 +105,7 @@ def check(
         )
         for name in candidates
     ]
-    print_rows(rows, header=("candidate", "gain alone", "in resamples", "selected"))
+    print_rows(shown, header=("candidate", "gain alone", "in resamples", "selected"))
 
 
 def _verdict(test: SCARTestResult, found: PropensitySelection, drivers: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from sarlearn.cli.common import check_columns
 from sarlearn.tables.audits import parse_audited, read_answers
 from sarlearn.tables.columns import as_frame, numbers
-from sarlearn.tables.files import read_table
+from sarlearn.tables.read import read_table
 
 
 def audit_columns(audited: str | None, probability: str | None) -> list[str]:

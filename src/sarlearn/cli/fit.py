@@ -1,11 +1,14 @@
 """``sarlearn fit``."""
 
+import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from sarlearn._words import about, odds_sentence
 from sarlearn.cli.common import (
-    check_outputs,
+    Roles,
+    Rows,
     collected_warnings,
     command_line,
     print_json,
@@ -13,22 +16,29 @@ from sarlearn.cli.common import (
     print_text,
     print_warnings,
     read_labelled,
+    table_warnings_said,
 )
 from sarlearn.cli.evidence import audit_columns, parse_class_prior, read_audits
 from sarlearn.cli.progress import progress, watched
 from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.reporting.checks import check_sentences
 from sarlearn.saving import save
-from sarlearn.tables.pipeline import make_table_classifier
+from sarlearn.tables.pipeline import TablePipeline, make_table_classifier
 
 
 def fit(
     table: str,
     label: str,
+    positive: str | None,
     propensity: tuple[str, ...],
     propensity_only: tuple[str, ...],
     id_column: str | None,
     drop: tuple[str, ...],
+    weight: str | None,
+    groups: str | None,
+    raw: bool,
+    dates: str | None,
+    reading: dict[str, Any],
     method: str | None,
     classifier: str,
     decay: float | None,
@@ -45,7 +55,6 @@ def fit(
     jobs: int,
     dask: str | None,
     as_json: bool,
-    force: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
     method = method or ("cross-fit" if dask is None else "sar-em")
@@ -54,42 +63,62 @@ def fit(
     if propensity_only and (method, classifier) == ("cross-fit", "boosting"):
         raise ValueError("--propensity-only needs --classifier logistic, or --method sar-em.")
     audits = audit_columns(audited, audit_probability)
-    inputs = [table, *([audited] if audited and not audits else [])]
-    check_outputs(output, report, force=force, inputs=inputs)
-    left_out = [label, *([id_column] if id_column else []), *drop, *audits]
-    model = make_table_classifier(
+    roles = Roles(
+        label,
+        positive,
         propensity,
-        method=method,
-        classifier=classifier,
+        id_column,
+        drop,
+        weight,
+        groups,
         propensity_only=propensity_only,
-        drop=left_out,
-        max_iter=max_iter,
-        **settings,
+        audits=tuple(audits),
     )
-    whole = None
+
+    def build(roles: Roles) -> TablePipeline:
+        return make_table_classifier(
+            roles.propensity,
+            method=method,
+            classifier=classifier,
+            propensity_only=roles.propensity_only,
+            drop=roles.left_out,
+            skewed="raw" if raw else "log",
+            dates=dates or "refuse",
+            max_iter=max_iter,
+            **settings,
+        )
+
+    whole, together = None, None
     if dask is not None:
-        _check_dask(method, classifier)
+        _check_dask(method, classifier, roles, reading)
         if audited is not None:
             raise ValueError("--audited needs the rows in memory; leave --dask out.")
-        frame, s, word, whole, messages = _fit_on_dask(
-            model, dask, table, label, (*propensity, *propensity_only), id_column, drop
-        )
+        model, frame, s, word, whole, messages = _fit_on_dask(build, dask, table, roles)
     else:
-        with progress(f"Reading {table}"):
-            named = (*propensity, *propensity_only)
-            frame, labels = read_labelled(table, label, named, id_column, drop)
-            found = read_audits(audited, audit_probability, frame, id_column)
-        s, word = labels.labelled.astype(int), labels.word
-        with (
-            collected_warnings() as messages,
-            progress(f"Fitting {len(frame):,} rows") as show,
-            watched(model[-1], show),
-        ):
-            model.fit(frame, s, **{f"{model.steps[-1][0]}__{k}": v for k, v in found.items()})
+        with collected_warnings() as messages:
+            with progress(f"Reading {table}"):
+                rows = read_labelled(table, roles, reading)
+                found = read_audits(audited, audit_probability, rows.frame, id_column)
+            frame, s, word = rows.frame, rows.s, rows.labels.word
+            together = rows.groups
+            model = build(rows.roles)
+            with progress(f"Fitting {len(frame):,} rows") as show, watched(model[-1], show):
+                model.fit(frame, s, **_fit_settings(model, rows, found))
+    notes = {
+        "label": label,
+        "label_word": word,
+        "positive": positive,
+        "id": id_column,
+        "source": Path(table).name,
+        "reading": reading,
+        "rows": len(s) if whole is None else whole["rows"],
+        "labelled": int(s.sum()) if whole is None else whole["labelled"],
+    }
+    save(model, output, notes=notes)  # before the checks, which may be stopped
     checks = None
     if check:
-        checks = run_checks(model, frame, s, n_jobs=jobs, random_state=seed, watch=progress)
-    with progress("Comparing with simpler assumptions"):
+        checks = _checked(model, frame, s, together, jobs, seed)
+    with progress("Comparing with simpler assumptions"), table_warnings_said():
         summary = summarize(
             model,
             frame,
@@ -108,10 +137,11 @@ def fit(
         with progress("Drawing the report"):
             page = Report(summary)
             page.to_html()
-    notes = {"label": label, "label_word": word, "id": id_column, "source": Path(table).name}
-    save(model, output, notes=notes)
     if report is not None:
-        page.save(report)
+        try:
+            page.save(report)
+        except OSError as error:
+            raise OSError(f"{error} The model was written to {output}.") from error
     if as_json:
         print_json(summary)
     else:
@@ -127,22 +157,55 @@ def _known_prior(class_prior: str | None, method: str, classifier: str) -> dict[
     return {"class_prior": parse_class_prior(class_prior)}
 
 
-def _check_dask(method: str, classifier: str) -> None:
+def _fit_settings(model: TablePipeline, rows: Rows, audits) -> dict[str, Any]:
+    """Weights, groups and audits of the rows, under the names by which a pipeline hands them on."""
+    step = model.steps[-1][0]
+    given = {"sample_weight": rows.weight, "groups": rows.groups}
+    taken = signature(model[-1].fit).parameters
+    for name, values in given.items():
+        if values is not None and name not in taken:
+            option = "--weight" if name == "sample_weight" else "--groups"
+            raise ValueError(
+                f"{option}: {type(model[-1]).__name__} takes none; use --method cross-fit with "
+                "--classifier logistic."
+            )
+    known = {name: values for name, values in given.items() if values is not None}
+    return {f"{step}__{name}": values for name, values in (known | audits).items()}
+
+
+def _checked(model, frame, s, groups, jobs: int, seed: int):
+    """What the checks found; None where they were interrupted, which does not lose the fit."""
+    try:
+        with table_warnings_said():
+            return run_checks(
+                model, frame, s, groups=groups, n_jobs=jobs, random_state=seed, watch=progress
+            )
+    except KeyboardInterrupt:
+        print("Warning: The checks were stopped. The fit is finished and is kept.", file=sys.stderr)
+        return None
+
+
+def _check_dask(method: str, classifier: str, roles: Roles, reading: dict[str, Any]) -> None:
     if method != "sar-em" or classifier != "logistic":
         raise ValueError(
             "--dask runs --method sar-em with --classifier logistic; cross-fits and boosting need "
             "the rows in memory."
         )
+    given = {"--weight": roles.weight, "--groups": roles.groups, "--sep and the like": reading}
+    for option, value in given.items():
+        if value:
+            raise ValueError(f"--dask does not take {option}; leave it out, or fit in memory.")
 
 
-def _fit_on_dask(model, address: str, table: str, label: str, propensity, id_column, drop):
+def _fit_on_dask(build, address: str, table: str, roles: Roles):
     """Fit there; come back with a sample of the rows, and counts of all of them."""
     from sarlearn.cli import fit_dask
 
     with fit_dask.cluster(address):
         with progress(f"Reading {table}"):
-            rows = fit_dask.read_labelled(table, label, propensity, id_column, drop)
-        parts, s, labels, (n_rows, n_labelled) = rows
+            rows = fit_dask.read_labelled(table, roles)
+        parts, s, labels, (n_rows, n_labelled), roles = rows
+        model = build(roles)
         with (
             collected_warnings() as messages,
             progress(f"Fitting {n_rows:,} rows") as show,
@@ -151,9 +214,9 @@ def _fit_on_dask(model, address: str, table: str, label: str, propensity, id_col
             model.fit(parts, s)
         with progress("Summing up"):
             positives = float(model.predict_posterior(parts, s).sum().compute())
-            frame, s = fit_dask.sample(parts, s, int(n_rows), label)
+            frame, s = fit_dask.sample(parts, s, int(n_rows), roles.label)
     whole = {"rows": int(n_rows), "labelled": int(n_labelled), "positives": positives}
-    return frame, s, labels.word, whole, messages
+    return model, frame, s, labels.word, whole, messages
 
 
 def _settings(

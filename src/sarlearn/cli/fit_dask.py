@@ -2,16 +2,16 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sarlearn.cli.common import check_columns, check_enough, check_roles
+from sarlearn.cli.common import Roles, check_enough
 from sarlearn.tables.columns import as_frame, values_of
-from sarlearn.tables.files import parse_labels
+from sarlearn.tables.labels import parse_labels
 
 # Rows that are brought together for the report.
 SAMPLE_ROWS = 50_000
@@ -54,24 +54,22 @@ def read_partitions(pattern: str, id_column: str | None):
     )
 
 
-def read_labelled(
-    pattern: str, label: str, propensity: Sequence[str], id_column: str | None, drop: Sequence[str]
-):
-    """The table, the labels 0 and 1 of its rows (lazy), how they are written, and counts."""
+def read_labelled(pattern: str, roles: Roles):
+    """The table, labels 0 and 1 of its rows (lazy), how they are written, counts, and roles."""
     from sarlearn.backends.dask.read import each_partition
 
-    table = read_partitions(pattern, id_column)
-    check_columns(table, "--label", [label])
-    check_columns(table, "--propensity", propensity)
-    check_columns(table, "--id", [id_column])
-    check_columns(table, "--drop", drop)
-    check_roles(label=[label], propensity=propensity, id=[id_column], drop=drop)
+    table = read_partitions(pattern, roles.id_column)
+    roles = roles.in_table(table)
+    label = roles.label
     seen = each_partition(table[[label]], _distinct, label)
-    labels = parse_labels(_series(sorted(set().union(*seen), key=str)), label)
-    s = table[label].map_partitions(_labels, label, labels.word, meta=(label, np.int64))
+    different = _series(sorted(set().union(*seen), key=str))
+    labels = parse_labels(different, label, positive=roles.positive)
+    s = table[label].map_partitions(
+        _labels, label, labels.word, roles.positive, meta=(label, np.int64)
+    )
     counts = np.sum(each_partition(s.to_frame(), _counts, label), axis=0)
     check_enough(int(counts[1]), int(counts[0]), label)
-    return table, s, labels, counts
+    return table, s, labels, counts, roles
 
 
 def sample(table, s, n_rows: int, label: str):
@@ -96,8 +94,9 @@ def _distinct(part, label: str) -> set:
     return set(values_of(as_frame(part)[label]))
 
 
-def _labels(part, label: str, word: str):
-    labelled = parse_labels(part, label, word=word).labelled
+def _labels(part, label: str, word: str, positive: str | None):
+    found = parse_labels(part, label, word=word, positive=positive, must_occur=False)
+    labelled = found.labelled
     return part.__class__(labelled.astype(np.int64), index=part.index, name=label)
 
 

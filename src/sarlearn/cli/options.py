@@ -23,6 +23,29 @@ PROPENSITY = click.option(
     help="Column that decides who among the positives gets labelled. May be repeated, or a list: "
     "a,b. Without any, all positives count as equally likely to be labelled (SCAR).",
 )
+PROPENSITY_ONLY = click.option(
+    "--propensity-only",
+    multiple=True,
+    help="The same, for a column that has no place in the class model, such as effort or clinic. "
+    "May be repeated, or a list: a,b.",
+)
+AUDITED = click.option(
+    "--audited",
+    metavar="COLUMN|FILE",
+    help="What someone found who checked some rows: a column of the table with yes, no or nothing, "
+    "or the filled-in file of 'sarlearn audit'.",
+)
+AUDIT_PROBABILITY = click.option(
+    "--audit-probability",
+    metavar="COLUMN",
+    help="Column with the probability with which each checked row was drawn.",
+)
+CLASS_PRIOR = click.option(
+    "--class-prior",
+    metavar="SHARE",
+    help="Share of positives known from elsewhere: 0.12, bounds 0.08,0.15, or a mean and its "
+    "standard error 0.12+-0.02.",
+)
 WEIGHT = click.option(
     "--weight", help="Column that says how many rows each row stands for; not learned from."
 )
@@ -34,6 +57,14 @@ GROUPS = click.option(
 OUTPUT = click.option("-o", "--output", required=True, type=click.Path(), help="File to write.")
 FORCE = click.option("--force", is_flag=True, help="Replace output files that exist.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of what is drawn.")
+JOBS = click.option(
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Processes for --check; -1 is one per core.",
+)
 RAW = click.option(
     "--raw",
     is_flag=True,

@@ -14,6 +14,9 @@ _REPORT = (".html", ".htm")
 
 def check_outputs(*paths: str | None, force: bool, inputs: Sequence[str] = ()) -> None:
     """Refuse before the work what could not be written after it."""
+    given = [os.path.abspath(path) for path in paths if path is not None]
+    if len(set(given)) < len(given):
+        raise ValueError(f"Two outputs have the same name, {given[0]}.")
     for path in (Path(path) for path in paths if path not in (None, STANDARD)):
         if not path.parent.is_dir():
             raise ValueError(f"There is no folder {path.parent} to write {path.name} to.")
@@ -26,9 +29,6 @@ def check_outputs(*paths: str | None, force: bool, inputs: Sequence[str] = ()) -
                 raise ValueError(f"{path} exists; use --force to replace it.")
         if not os.access(path.resolve().parent if path.is_symlink() else path.parent, os.W_OK):
             raise ValueError(f"The folder {path.parent} may not be written to by this user.")
-    given = [os.path.abspath(path) for path in paths if path is not None]
-    if len(set(given)) < len(given):
-        raise ValueError(f"Two outputs have the same name, {given[0]}.")
 
 
 def check_input(path: str, *, table: bool = True) -> None:
@@ -39,7 +39,8 @@ def check_input(path: str, *, table: bool = True) -> None:
         table_kind(path)
     if not os.path.exists(path):
         beside = [other.name for other in Path(path).parent.glob("*")]
-        raise FileNotFoundError(f"There is no file {path}.{nearest(Path(path).name, beside)}")
+        what = "file" if table else "model file"
+        raise FileNotFoundError(f"There is no {what} {path}.{nearest(Path(path).name, beside)}")
 
 
 def check_table_output(path: str) -> None:

@@ -1,5 +1,7 @@
 """``sarlearn predict`` and ``sarlearn report``: a saved model meets a table."""
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,19 +9,23 @@ import numpy as np
 
 from sarlearn.cli.common import (
     check_columns,
-    check_outputs,
     collected_warnings,
     command_line,
     print_json,
     print_text,
     print_warnings,
 )
+from sarlearn.cli.paths import STANDARD
 from sarlearn.cli.progress import progress
-from sarlearn.reporting import Report, summarize
+from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.saving import SavedModel, load_file
 from sarlearn.tables.columns import as_frame
-from sarlearn.tables.files import nearest, parse_labels, read_table, table_kind, write_table
-from sarlearn.tables.pipeline import TableEncoder, TablePipeline
+from sarlearn.tables.encoder import TableEncoder
+from sarlearn.tables.formats import nearest
+from sarlearn.tables.labels import Labels, parse_labels
+from sarlearn.tables.pipeline import TablePipeline
+from sarlearn.tables.read import read_table
+from sarlearn.tables.write import write_table
 
 
 def predict(
@@ -29,22 +35,20 @@ def predict(
     label: str | None,
     id_column: str | None,
     keep_all: bool,
+    reading: dict[str, Any],
     as_json: bool,
-    force: bool,
 ) -> None:
     """Score a table and write what was found, row by row."""
     import narwhals as nw
 
-    check_outputs(output, force=force, inputs=[model, table])
-    table_kind(output)
     with collected_warnings(), progress(f"Scoring {table}"):
-        saved, frame, label, id_column = _open(model, table, label, id_column)
+        saved, frame, label, id_column = _open(model, table, label, id_column, reading)
         X = _features(saved.model, frame)
         columns = {"probability": saved.model.predict_proba(X)[:, 1]}
         if hasattr(saved.model, "predict_propensity"):
             columns["propensity"] = saved.model.predict_propensity(X)
             if label is not None:
-                labels = parse_labels(frame[label], label, word=saved.notes.get("label_word"))
+                labels = read_labels(saved, frame, label)
                 s = saved.model.classes_[labels.labelled.astype(int)]
                 columns["posterior"] = saved.model.predict_posterior(X, s)
         unknown = _unknown_values(saved.model, frame)
@@ -57,23 +61,48 @@ def predict(
     backend = as_frame(frame).implementation
     new = [nw.new_series(name, values, backend=backend) for name, values in columns.items()]
     scored = nw.from_dict({s.name: s for s in [*kept.iter_columns(), *new]}, backend=backend)
-    write_table(scored.to_native(), output)
+    n_neutral = write_table(scored.to_native(), output, neutralise=True)
     told: dict[str, Any] = {
         "rows": len(scored),
         "columns": scored.columns,
         "expected_positives": float(np.sum(columns.get("posterior", columns["probability"]))),
         "unknown_values": unknown,
+        "neutralised_cells": n_neutral,
         "output": output,
     }
+    stream = sys.stderr if output == STANDARD else sys.stdout
     if as_json:
-        print_json(told)
+        print(json.dumps(told, indent=2), file=stream)
         return
     for name, values in unknown.items():
         shown = ", ".join(values[:3]) + (", ..." if len(values) > 3 else "")
-        print_text(f"Note: column {name!r} holds values not seen in the fit ({shown}).")
-    print_text(
+        print(f"Note: column {name!r} holds values not seen in the fit ({shown}).", file=stream)
+    if n_neutral:
+        print(
+            f"Note: {n_neutral} cell{'s' if n_neutral > 1 else ''} that a spreadsheet would run as "
+            "a formula got an apostrophe before it.",
+            file=stream,
+        )
+    where = "" if output == STANDARD else f" Wrote {output}."
+    print(
         f"Scored {told['rows']:,} rows; about {told['expected_positives']:,.0f} are expected to "
-        f"be positive. Wrote {output}."
+        f"be positive.{where}{_why_not_as_in_fit(saved, told, columns)}",
+        file=stream,
+    )
+
+
+def _why_not_as_in_fit(saved: SavedModel, told: dict[str, Any], columns) -> str:
+    """A sentence where the fit, on the same rows, told of another number of positives."""
+    prior = getattr(saved.model[-1], "class_prior_", None) if _is_table_model(saved.model) else None
+    same = prior is not None and "posterior" in columns and told["rows"] == saved.notes.get("rows")
+    if not same or saved.notes.get("labelled") != int(np.sum(columns["posterior"] == 1.0)):
+        return ""
+    fitted = prior * told["rows"]
+    if round(fitted) == round(told["expected_positives"]):
+        return ""
+    return (
+        f" The fit counted {fitted:,.0f}: its class prior of {prior:.1%} is estimated for the "
+        "table as a whole and is the better count; scores of rows are for ranking them."
     )
 
 
@@ -84,13 +113,15 @@ def report(
     label: str | None,
     id_column: str | None,
     top: int,
+    check: bool,
+    jobs: int,
+    seed: int,
+    reading: dict[str, Any],
     as_json: bool,
-    force: bool,
 ) -> None:
     """Write a report on a saved model and a table."""
-    check_outputs(output, force=force, inputs=[model, table])
     with collected_warnings() as messages, progress(f"Reading {table}"):
-        saved, frame, label, id_column = _open(model, table, label, id_column)
+        saved, frame, label, id_column = _open(model, table, label, id_column, reading)
     if not hasattr(saved.model, "predict_propensity"):
         raise ValueError(
             f"{model} holds a {type(saved.model).__name__}, which has no propensity model to "
@@ -102,14 +133,19 @@ def report(
             + (f" {saved.notes['label']!r}" if saved.notes.get("label") else "")
             + "; name it with --label."
         )
-    labels = parse_labels(frame[label], label, word=saved.notes.get("label_word"))
+    labels = read_labels(saved, frame, label)
     if labels.labelled.all() or not labels.labelled.any():
         raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
-    with progress("Writing the report"):
+    X, s = _features(saved.model, frame), saved.model.classes_[labels.labelled.astype(int)]
+    checks = None
+    if check:
+        checks = run_checks(saved.model, X, s, n_jobs=jobs, random_state=seed, watch=progress)
+    with progress("Writing the report"), collected_warnings():
         summary = summarize(
             saved.model,
-            _features(saved.model, frame),
-            saved.model.classes_[labels.labelled.astype(int)],
+            X,
+            s,
+            checks=checks,
             ids=None if id_column is None else list(frame[id_column]),
             id_name=id_column,
             top=top,
@@ -127,21 +163,41 @@ def report(
 
 
 def _open(
-    model: str, table: str, label: str | None, id_column: str | None
+    model: str,
+    table: str,
+    label: str | None,
+    id_column: str | None,
+    reading: dict[str, Any] | None = None,
 ) -> tuple[SavedModel, Any, str | None, str | None]:
     """The model, the table, and its label and identifier columns, where it has them."""
     saved = load_file(model)
     known_id = id_column or saved.notes.get("id")
-    frame = read_table(table, text_columns=[known_id] if known_id else [])
+    written = {**saved.notes.get("reading", {}), **(reading or {})}
+    frame = read_table(table, text_columns=[known_id] if known_id else [], **written)
     check_columns(frame, "--label", [label])
     check_columns(frame, "--id", [known_id])
     known_label = label or saved.notes.get("label")
     return saved, frame, known_label if known_label in frame.columns else None, known_id
 
 
+def read_labels(saved: SavedModel, frame, label: str) -> Labels:
+    """The labels of a table, written as in the table of the fit."""
+    return parse_labels(
+        frame[label],
+        label,
+        word=saved.notes.get("label_word"),
+        positive=saved.notes.get("positive"),
+        must_occur=False,
+    )
+
+
+def _is_table_model(model) -> bool:
+    return isinstance(model, TablePipeline) and isinstance(model[0], TableEncoder)
+
+
 def _features(model, frame):
     """The columns a model of Python's was fitted on; a table pipeline finds its own."""
-    if isinstance(model, TablePipeline) and isinstance(model[0], TableEncoder):
+    if _is_table_model(model):
         return frame
     names = getattr(model, "feature_names_in_", None)
     if names is None:
@@ -158,6 +214,6 @@ def _features(model, frame):
 
 
 def _unknown_values(model, frame) -> dict[str, list[str]]:
-    if isinstance(model, TablePipeline) and isinstance(model[0], TableEncoder):
+    if _is_table_model(model):
         return model[0].unknown_values(frame)
     return {}

@@ -3,8 +3,10 @@
 import math
 import sys
 import warnings
+from typing import Any
 
 from sarlearn.cli.common import (
+    Roles,
     collected_warnings,
     print_json,
     print_rows,
@@ -14,7 +16,8 @@ from sarlearn.cli.common import (
 from sarlearn.cli.progress import progress
 from sarlearn.priors import BoostedPrior, CrossFitPrior, SAREMPrior, compare_priors
 from sarlearn.priors._compare import default_estimators
-from sarlearn.tables.pipeline import FromColumns, TableEncoder
+from sarlearn.tables.encoder import TableEncoder
+from sarlearn.tables.pipeline import FromColumns
 
 SAR_METHODS = ("cross-fit", "boosted", "SAR-EM")
 
@@ -22,19 +25,26 @@ SAR_METHODS = ("cross-fit", "boosted", "SAR-EM")
 def prior(
     table: str,
     label: str,
+    positive: str | None,
     propensity: tuple[str, ...],
     id_column: str | None,
     drop: tuple[str, ...],
+    raw: bool,
+    dates: str | None,
+    reading: dict[str, Any],
     method: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Estimate the class prior of a table in several ways."""
+    _choose(method, propensity)  # a method that does not exist is told of at once
+    with collected_warnings(), progress(f"Reading {table}"):
+        rows = read_labelled(table, Roles(label, positive, propensity, id_column, drop), reading)
+        labels, propensity = rows.labels, rows.roles.propensity
+        encoder = TableEncoder(
+            drop=rows.roles.left_out, skewed="raw" if raw else "log", dates=dates or "refuse"
+        )
+        matrix = encoder.fit_transform(rows.frame)
     estimators = _choose(method, propensity)
-    with progress(f"Reading {table}"):
-        frame, labels = read_labelled(table, label, propensity, id_column, drop)
-    left_out = [label, *([id_column] if id_column else []), *drop]
-    with collected_warnings():
-        matrix = TableEncoder(drop=left_out).fit_transform(frame)
     with warnings.catch_warnings():  # the verdict and the notes are printed below
         warnings.simplefilter("ignore")
         found = compare_priors(
@@ -46,12 +56,17 @@ def prior(
         )
     n_labelled, n_rows = int(labels.labelled.sum()), len(labels.labelled)
     if as_json:
-        rows = [
+        estimates = [
             {key: None if value != value else value for key, value in vars(row).items()}
             for row in found.rows
         ]
         print_json(
-            {"rows": n_rows, "labelled": n_labelled, "estimates": rows, "verdict": found.verdict}
+            {
+                "rows": n_rows,
+                "labelled": n_labelled,
+                "estimates": estimates,
+                "verdict": found.verdict,
+            }
         )
         return
     print_text(f"{n_labelled:,} of {n_rows:,} rows are labelled.")

@@ -5,7 +5,15 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from sarlearn.cli.common import check_columns, check_outputs, check_roles, print_json, print_text
+from sarlearn.cli.common import (
+    check_columns,
+    check_roles,
+    collected_warnings,
+    print_json,
+    print_text,
+    split_names,
+)
+from sarlearn.cli.paths import STANDARD
 from sarlearn.cli.progress import progress
 from sarlearn.labelling import (
     ConstantLabelling,
@@ -26,7 +34,9 @@ from sarlearn.tables.columns import (
     words,
 )
 from sarlearn.tables.dates import refuse_dates
-from sarlearn.tables.files import parse_labels, read_table, table_kind, write_table
+from sarlearn.tables.labels import parse_labels
+from sarlearn.tables.read import read_table
+from sarlearn.tables.write import write_table
 
 
 def simulate(
@@ -44,17 +54,16 @@ def simulate(
     keep_class: bool,
     seed: int,
     output: str,
+    reading: dict[str, Any],
     as_json: bool,
-    force: bool,
 ) -> None:
     """Draw labels by a mechanism and write the table with them."""
     import narwhals as nw
 
-    check_outputs(output, force=force, inputs=[table])
-    table_kind(output)
+    with collected_warnings(), progress(f"Reading {table}"):
+        native = read_table(table, **reading)
+    propensity, falling = split_names(native, propensity), split_names(native, falling)
     mechanism = _check_mechanism(mechanism, propensity, falling, low, high)
-    with progress(f"Reading {table}"):
-        native = read_table(table)
     check_columns(native, "--class", [class_column])
     check_columns(native, "--propensity", propensity)
     check_roles(**{"class": [class_column], "propensity": propensity})
@@ -86,6 +95,8 @@ def simulate(
         "propensity": [float(e[y == 1].min()), float(e[y == 1].max())],
         "output": output,
     }
+    if output == STANDARD:
+        return
     if as_json:
         print_json(told)
         return
@@ -142,13 +153,7 @@ def _classes(column, name: str, positive: str | None) -> np.ndarray:
                 "of them is positive."
             ) from error
     else:
-        values = words(as_frame(column.to_frame().to_native()), [name])[:, 0]
-        y = values == positive
-        if not y.any():
-            shown = sorted(set(values))[:5]
-            raise ValueError(
-                f"--positive: no row of {name!r} holds {positive!r}; it holds {', '.join(shown)}."
-            )
+        y = parse_labels(column, name, positive=positive).labelled
     if y.all() or not y.any():
         raise ValueError(f"The class column {name!r} must hold positive and other rows.")
     return y.astype(int)

@@ -1,11 +1,10 @@
 """``sarlearn sql``: a saved model as a query."""
 
-import os
-from pathlib import Path
-
-from sarlearn.cli.common import check_outputs, print_text
+from sarlearn.cli.common import print_text
+from sarlearn.cli.paths import check_outputs
 from sarlearn.saving import load_file
 from sarlearn.sql import to_sql
+from sarlearn.tables.write import write_atomically
 
 
 def sql(
@@ -18,7 +17,6 @@ def sql(
     if output is None:
         print_text(query)
         return
-    unfinished = Path(f"{output}.part")
-    unfinished.write_text(query + "\n", encoding="utf-8")
-    os.replace(unfinished, output)
+    with write_atomically(output) as unfinished:
+        unfinished.write_text(query + "\n", encoding="utf-8")
     print_text(f"Wrote {output}.")

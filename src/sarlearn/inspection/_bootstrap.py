@@ -32,6 +32,7 @@ def bootstrap(
     *,
     n_resamples: int = 200,
     rows=None,
+    groups=None,
     n_jobs: int | None = None,
     random_state=None,
 ) -> BootstrapResult:
@@ -65,6 +66,9 @@ def bootstrap(
         Number of refits.
     rows : table or matrix, default=None
         Rows like ``X`` at which ``f(x)`` and ``e(x)`` get intervals.
+    groups : array-like of shape (n_rows,), default=None
+        Rows of a group, such as visits of one patient, are drawn together: they are not
+        independent, the groups are.
     n_jobs : int or None, default=None
         Processes; -1 is one per core.
     random_state : int, Generator or None
@@ -98,12 +102,13 @@ def bootstrap(
     if _is_maximum_likelihood(parts.final):
         refit = _Newton(parts, labelled)
     else:
-        refit = _Clone(parts, labelled)
+        refit = _Clone(parts, labelled, groups)
     first, *draws = generators(random_state, n_resamples + 1)
-    n_rows = parts.n_rows
-    group = first.permutation(np.arange(n_rows) % min(JACKKNIFE_GROUPS, n_rows))
+    units = _units(groups, parts.n_rows)
+    n_units = int(units.max()) + 1
+    group = first.permutation(np.arange(n_units) % min(JACKKNIFE_GROUPS, n_units))[units]
     weights: list[Any] = [*draws, *((group, j) for j in range(int(group.max()) + 1))]
-    found = run_all(partial(_refit, refit, probe, n_rows), weights, n_jobs, "Bootstrap")
+    found = run_all(partial(_refit, refit, probe, units), weights, n_jobs, "Bootstrap")
     estimates = probe.quantities(parts.final)
     stacked = {name: np.array([q[name] for q, _ in found]) for name in estimates}
     left_out = {name: values[n_resamples:] for name, values in stacked.items()}
@@ -181,8 +186,10 @@ class _Probe:
 class _Clone:
     """Refits by ``fit`` itself, on the rows drawn."""
 
-    def __init__(self, parts, labelled):
+    def __init__(self, parts, labelled, groups=None):
         self._model, self._X = clone(parts.final), parts.matrix
+        held_together = isinstance(parts.final, CrossFitSARClassifier) and groups is not None
+        self._groups = np.asarray(groups) if held_together else None
         # Logistic models do not tell a row of weight two from two rows; each is then looked at
         # once, which saves a quarter of the time.
         cross_fits = CrossFitSARClassifier | BoostedSARClassifier
@@ -196,6 +203,8 @@ class _Clone:
             weight["sample_weight"] = counts[rows].astype(np.float64)
         else:
             rows = np.repeat(np.arange(len(counts)), counts)
+        if self._groups is not None:
+            weight["groups"] = self._groups[rows]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what one fit would say two hundred times
             model = clone(self._model).fit(safe_indexing(self._X, rows), self._s[rows], **weight)
@@ -262,12 +271,22 @@ class _Newton:
         }
 
 
-def _refit(refit, probe: _Probe, n_rows: int, draw) -> tuple[dict[str, np.ndarray], bool]:
+def _units(groups, n_rows: int) -> np.ndarray:
+    """The number of what each row is drawn with: itself, or its group."""
+    if groups is None:
+        return np.arange(n_rows)
+    if len(groups) != n_rows:
+        raise ValueError(f"groups has {len(groups)} values, X has {n_rows} rows.")
+    return np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+
+
+def _refit(refit, probe: _Probe, units, draw) -> tuple[dict[str, np.ndarray], bool]:
     if isinstance(draw, tuple):
         group, left_out = draw
         counts = (group != left_out).astype(np.int64)
     else:
-        counts = draw.multinomial(n_rows, np.full(n_rows, 1 / n_rows))
+        n_units = int(units.max()) + 1
+        counts = draw.multinomial(n_units, np.full(n_units, 1 / n_units))[units]
     model, converged = refit(counts)
     return probe.quantities(model), converged
 

@@ -29,6 +29,7 @@ def run_checks(
     n_draws: int = 99,
     n_resamples: int = 100,
     n_starts: int = 10,
+    groups=None,
     n_jobs: int | None = None,
     random_state: int = 0,
     watch: Watch = nullcontext,
@@ -47,6 +48,8 @@ def run_checks(
         Resamples for the intervals.
     n_starts : int
         Starts of the search for other solutions.
+    groups : array-like of shape (n_rows,), optional
+        Rows of a group are resampled together.
     n_jobs : int or None
         Processes; -1 is one per core.
     random_state : int
@@ -64,6 +67,7 @@ def run_checks(
     labelled = parts.labelled(s)
     if parts.n_rows > MAX_ROWS:
         rows = draw_rows(labelled, MAX_ROWS)
+        groups = None if groups is None else np.asarray(groups)[rows]
         matrix, labelled = safe_indexing(parts.matrix, rows), labelled[rows]
         final = clone(parts.final).fit(matrix, parts.final.classes_[labelled.astype(int)])
         parts = take_apart(model, safe_indexing(X, rows))
@@ -78,7 +82,9 @@ def run_checks(
             name: {"text": why} for name in ("intervals", "identifiability", "sensitivity")
         }
     with watch("Resampling for intervals"):
-        found["intervals"] = _intervals(parts, labelled, seen, n_resamples, n_jobs, random_state)
+        found["intervals"] = _intervals(
+            parts, labelled, seen, n_resamples, groups, n_jobs, random_state
+        )
     with watch("Looking for other solutions"):
         result = identifiability(
             parts.final, parts.matrix, seen, n_starts=n_starts, random_state=random_state
@@ -126,13 +132,14 @@ def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[st
 
 
 def _intervals(
-    parts: Parts, labelled, seen, n_resamples: int, n_jobs, random_state
+    parts: Parts, labelled, seen, n_resamples: int, groups, n_jobs, random_state
 ) -> dict[str, Any]:
     result = bootstrap(
         parts.final,
         parts.matrix,
         seen,
         n_resamples=n_resamples,
+        groups=groups,
         n_jobs=n_jobs,
         random_state=random_state,
     )

@@ -1,0 +1,172 @@
+"""The command line and tables as people have them: pipes, lists, weights, groups, endings."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_tools import SOURCE, process
+from sarlearn.cli.app import PRIOR_METHODS, app
+from table_data import patients
+
+FIT = ("--label", "diagnosed", "--propensity", "age,plan", "--id", "patient_id")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables")
+    table, _, _ = patients(800)
+    table = table.assign(site=np.arange(800) // 4, stands_for=1.0 + np.arange(800) % 3)
+    table.to_csv(path / "plain.csv", index=False)
+    dirty = table.assign(
+        age=table["age"].astype(int).astype(str),
+        cost=[f"€ {v:,.2f}" for v in np.exp(np.random.default_rng(0).normal(6, 2, 800))],
+        diagnosed=np.where(table["diagnosed"], "sick", "well"),
+        same="x",
+    )
+    dirty.loc[5, "age"] = "?"
+    dirty.loc[7, "patient_id"] = dirty.loc[5, "patient_id"]
+    dirty.loc[9, "patient_id"] = "=1+1"
+    dirty.to_csv(path / "dirty.csv", index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(folder):
+    """A model of the dirty table, and what the fit said."""
+    options = ("--positive", "sick", "--drop", "site,stands_for", "--json", "-o", "m.skops")
+    found = process("fit", "dirty.csv", *FIT, *options, cwd=folder)
+    assert found.returncode == 0, found.stderr
+    return found
+
+
+def test_inspect_tells_how_columns_are_read(folder):
+    found = process("inspect", "dirty.csv", "--json", cwd=folder)
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    columns = {column["name"]: column for column in told["columns"]}
+    assert columns["age"]["kind"] == "number"
+    assert columns["age"]["cells_not_read"] == {"?": 1}
+    assert columns["bmi"]["missing"] > 10
+    assert columns["cost"]["scale"] == "log"
+    assert columns["plan"]["levels"] == 3
+    assert columns["same"]["dropped"] == "holds a single value"
+    assert any("'age' holds numbers, except in 1 of 800 rows" in note for note in told["notes"])
+    text = process("inspect", "dirty.csv", cwd=folder).stdout
+    assert "1 cell taken as missing ('?')" in text
+    assert "in €" in text
+
+
+def test_labels_by_positive_lists_of_columns_and_repeated_ids(fitted):
+    told = json.loads(fitted.stdout)
+    table, _, _ = patients(800)
+    assert told["data"]["labelled"] == table["diagnosed"].sum()
+    assert "'patient_id' is '00005' in 2 rows, first in rows 6 and 8" in fitted.stderr
+    assert fitted.stderr.count("'age' holds numbers") == 1
+
+
+def test_standard_input_and_output(folder, fitted):
+    data = (folder / "dirty.csv").read_text()
+    found = process("predict", "m.skops", "-", "-o", "-", cwd=folder, input=data)
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert lines[0] == "patient_id,probability,propensity,posterior"
+    assert len(lines) == 801
+    assert lines[10].startswith("'=1+1,")  # a spreadsheet would run it
+    assert "1 cell that a spreadsheet would run" in found.stderr
+    assert "Scored 800 rows" in found.stderr
+
+
+def test_predict_and_fit_count_the_same_or_say_why_not(folder, fitted):
+    prior = json.loads(fitted.stdout)["estimates"]["class_prior"]
+    found = process("predict", "m.skops", "dirty.csv", "-o", "s.csv", cwd=folder)
+    counted = f"{prior * 800:,.0f}"
+    assert f"about {counted} are" in found.stdout or f"The fit counted {counted}:" in found.stdout
+
+
+def test_weights_and_groups(folder):
+    options = ("--weight", "stands_for", "--groups", "site", "-o", "w.skops", "--json")
+    found = process("fit", "plain.csv", *FIT, *options, cwd=folder)
+    assert found.returncode == 0, found.stderr
+    plain = process("fit", "plain.csv", *FIT, "-o", "p.skops", "--json", cwd=folder)
+    priors = [json.loads(f.stdout)["estimates"]["class_prior"] for f in (found, plain)]
+    assert priors[0] != priors[1]
+    refused = process(
+        *("fit", "plain.csv", *FIT, "--groups", "site", "--method", "sar-em", "-o", "g.skops"),
+        cwd=folder,
+    )
+    assert refused.returncode == 2
+    assert "--groups: SAREMClassifier takes none" in refused.stderr
+    table = pd.read_csv(folder / "plain.csv").assign(stands_for=-1)
+    table.to_csv(folder / "negative.csv", index=False)
+    refused = process(
+        *("fit", "negative.csv", *FIT, "--weight", "stands_for", "-o", "g.skops"), cwd=folder
+    )
+    assert "--weight: 'stands_for' is -1 in row 0" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "plain.csv", *FIT, "-o", "m.pkl"), "models are saved as .skops"),
+        (("fit", "plain.csv", *FIT, "-o", "n.skops", "--report", "r.pdf"), "written as .html"),
+        (("predict", "m.skops", "plain.csv", "-o", "s.xlsx"), "tables are written as .csv"),
+        (("fit", "nothing.csv", *FIT, "-o", "n.skops"), "no file nothing.csv"),
+        (("inspect", "plain.csv", "--sep", "ab"), "--sep must be one character"),
+    ],
+)
+def test_refused_paths_are_told_before_anything_is_imported(folder, fitted, arguments, message):
+    script = (
+        "import sys\nfrom sarlearn.cli import run\n"
+        "code = run(sys.argv[1:])\n"
+        "assert not {'numpy', 'sklearn', 'pandas'} & set(sys.modules), 'imported too much'\n"
+        "sys.exit(code)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+    assert found.returncode == 2, found.stderr
+    assert message in found.stderr
+
+
+def test_every_command_has_an_example_and_prior_lists_its_methods():
+    from sarlearn.priors._compare import default_estimators
+
+    assert PRIOR_METHODS.split(", ") == list(default_estimators(random_state=0))
+    for name, command in app.commands.items():
+        if name not in ("compile", "sql"):
+            assert f"sarlearn {name}" in (command.epilog or ""), name
+
+
+def test_an_interrupt_during_the_checks_keeps_the_fit(folder):
+    command = ["fit", "plain.csv", *FIT, "--check", "-o", "i.skops"]
+    # The shell of a test in the background may have told its children to ignore the signal.
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    run = "import sys; from sarlearn.cli import main; main(sys.argv[1:])"
+    running = subprocess.Popen(
+        [sys.executable, "-c", start + run, *command],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+    deadline = time.monotonic() + 240
+    while not (folder / "i.skops").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.2)  # the fit is saved; two hundred refits begin
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=240)
+    assert "The checks were stopped. The fit is finished and is kept." in err, err
+    assert "Wrote i.skops" in out
+    assert process("predict", "i.skops", "plain.csv", "-o", "i.csv", cwd=folder).returncode == 0
