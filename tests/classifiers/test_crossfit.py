@@ -301,3 +301,23 @@ def test_the_whole_costs_at_most_fifteen_fast_fits(biased):
 
     em = seconds(SAREMClassifier([0, 1], C=10.0))
     assert seconds(CrossFitSARClassifier([0, 1], random_state=0)) < 15 * em
+
+
+def test_groups_are_held_out_together():
+    from sklearn.model_selection import GroupKFold
+
+    from sarlearn._engine.folds import make_folds
+
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(600, 3)), np.arange(600) // 6
+    s = (3 * X[:, 0] + X[:, 1] > 0) & (rng.random(600) < 0.5)
+    for cv in (5, GroupKFold(4)):
+        for train, test in make_folds(X, s, None, cv, 0, groups):
+            assert not set(groups[train]) & set(groups[test])
+    apart = CrossFitSARClassifier([2], random_state=0).fit(X, s)
+    together = CrossFitSARClassifier([2], random_state=0).fit(X, s, groups=groups)
+    assert apart.class_prior_ != together.class_prior_
+    with pytest.raises(ValueError, match="need as many groups; there are 2"):
+        CrossFitSARClassifier([2]).fit(X, s, groups=groups % 2)
+    with pytest.raises(ValueError, match="one value per row, 600"):
+        CrossFitSARClassifier([2]).fit(X, s, groups=groups[:5])

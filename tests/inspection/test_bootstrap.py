@@ -209,3 +209,20 @@ def test_a_cross_fit_keeps_copies_of_a_row_in_one_fold():
     low, high = found.interval("class_prior")
     assert low < model.class_prior_ < high
     assert "shifts the estimates" not in str(found)  # the decay is only that of the first step
+
+
+def test_groups_are_drawn_together():
+    """Rows that stand there eight times are one observation: the interval must say so."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    s = (2 * X[:, 0] > 0) & (rng.random(100) < 0.6)
+    X, s, groups = np.repeat(X, 8, axis=0), np.repeat(s, 8), np.repeat(np.arange(100), 8)
+    model = SAREMClassifier([2]).fit(X, s)
+    widths = []
+    for given in (None, groups):
+        found = bootstrap(model, X, s, n_resamples=40, groups=given, random_state=0)
+        low, high = found.interval("class_prior")
+        widths.append(high - low)
+    assert widths[1] > 1.5 * widths[0]
+    with pytest.raises(ValueError, match="groups has 3 values, X has 800 rows"):
+        bootstrap(model, X, s, groups=[1, 2, 3])
