@@ -16,6 +16,7 @@ from sarlearn.cli.options import (
     JOBS,
     JSON,
     LABEL,
+    MAX_ITER,
     OUTPUT,
     POSITIVE,
     PROPENSITY,
@@ -97,13 +98,7 @@ def app() -> None:
     type=click.Choice(["slope", "fixed_point"]),
     help="For sar-em: the paper's rule (slope, the default), or run until nothing moves.",
 )
-@click.option(
-    "--max-iter",
-    type=click.IntRange(min=1),
-    default=500,
-    show_default=True,
-    help="Rounds at most.",
-)
+@MAX_ITER
 @AUDITED
 @AUDIT_PROBABILITY
 @CLASS_PRIOR
@@ -133,7 +128,8 @@ def fit(**options) -> None:
     if options["dask"] is None:
         paths.check_input(options["table"])
     outputs = (options["output"], options["report"])
-    paths.check_outputs(*outputs, force=force, inputs=[options["table"]])
+    inputs = [options["table"], options["audited"] or options["table"]]
+    paths.check_outputs(*outputs, force=force, inputs=inputs)
     paths.check_model_output(options["output"])
     paths.check_report_output(options["report"])
     from sarlearn.cli.fit import fit

@@ -65,6 +65,13 @@ JOBS = click.option(
     show_default=True,
     help="Processes for --check; -1 is one per core.",
 )
+MAX_ITER = click.option(
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=500,
+    show_default=True,
+    help="Rounds at most.",
+)
 RAW = click.option(
     "--raw",
     is_flag=True,
