@@ -76,7 +76,8 @@ class CrossFitSARClassifier(SARClassifier):
         Of each fit: EM iterations, or passes over the data.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
         Model of ``f`` in steps 2 and 5 instead of logistic regression, such as gradient boosting;
-        its E-steps see held-out predictions only. ``C`` and ``Cs`` are then without effect.
+        its E-steps see held-out predictions only. ``C`` and ``Cs`` are then without effect. For
+        boosted trees :class:`BoostedSARClassifier` is far faster: it refits none of them.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds; used where ``cv`` is a number.
     pos_label : see :class:`sarlearn.SAREMClassifier`

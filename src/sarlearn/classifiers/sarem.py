@@ -87,7 +87,8 @@ class SAREMClassifier(SARClassifier):
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
         Model of ``f`` instead of logistic regression; ``C`` is then without effect. It is asked
         about the rows it was fitted to: choose one that generalises (few leaves, strong shrinkage,
-        calibrated), since a model that memorises the labels finds no hidden positives.
+        calibrated), since a model that memorises the labels finds no hidden positives. For boosted
+        trees :class:`BoostedSARClassifier` is far faster, and asks held-out rows.
     propensity_estimator : the same, default=None
         Model of ``e`` instead of logistic regression.
     pos_label : label value, default=None
