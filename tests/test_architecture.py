@@ -35,16 +35,6 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 LOOKS_UP = {
     ("classifiers.scar", "priors"),  # its default prior estimator, imported when used
 }
-# Who asks whether data lie on Dask. It should be `backends` alone; nobody else may begin to.
-ASKS_FOR_DASK = {
-    "_validation",
-    "classifiers.base",
-    "classifiers.known",
-    "classifiers.scar",
-    "priors._base",
-    "tables.encoder",
-    "tables.pipeline",
-}
 # Still too long; to be split, not to be joined by others.
 TOO_LONG = {"_engine.boosting", "_engine.compiled", "backends.batches"}
 MOST_LINES = 450
@@ -133,9 +123,10 @@ def test_private_names_of_scikit_learn_are_imported_in_one_place():
         assert not private or name_of(path) == "_compat", path
 
 
-def test_few_ask_for_dask():
-    asking = {name_of(path) for path in FILES if "is_dask(" in path.read_text(encoding="utf-8")}
-    assert {name for name in asking if room_of(name) != "backends"} <= ASKS_FOR_DASK
+def test_only_the_back_ends_ask_for_dask():
+    asking = {name_of(path) for path in FILES if "is_dask" in path.read_text(encoding="utf-8")}
+    assert asking
+    assert {room_of(name) for name in asking} == {"backends"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

@@ -20,33 +20,8 @@ from sarlearn.exceptions import (
     warn,
 )
 
-
-def is_dask(X) -> bool:
-    """Whether ``X`` is a Dask collection, told without importing Dask."""
-    return type(X).__module__.partition(".")[0] == "dask"
-
-
-def is_batches(X) -> bool:
-    """Whether ``X`` is a :class:`~sarlearn.Batches`, told without importing Arrow."""
-    return type(X).__name__ == "Batches" and type(X).__module__ == "sarlearn.backends.batches"
-
-
-def refuse_dask(X, who: str) -> None:
-    """Refuse Dask input, and batches, where a method needs its rows in memory."""
-    if is_batches(X):
-        raise TypeError(
-            f"{who} needs its rows in memory and got {X!r}. Read them, or a sample of them, into a "
-            "data frame; from batches SAREMClassifier and CrossFitSARClassifier learn, with "
-            "logistic models."
-        )
-    if is_dask(X):
-        raise TypeError(
-            f"{who} needs its rows in memory and got {type(X).__module__}.{type(X).__name__}. "
-            "Compute it, X.compute(), or a part that fits: X.sample(frac=0.01).compute() of a "
-            "DataFrame, X[:100_000].compute() of an Array; the same rows of the labels. On Dask "
-            "itself run SAREMClassifier, KnownPropensityClassifier, SCARClassifier, "
-            "BestBinEstimator and SAREMPrior."
-        )
+# Squares of weights beyond this are too large, or too small, for a double.
+LARGEST_WEIGHT = 1e100
 
 
 def fill_labels(s, *, pos_label=None):
@@ -54,7 +29,7 @@ def fill_labels(s, *, pos_label=None):
 
     Labels without gaps, and those that cannot be understood, come back as they are.
     """
-    if s is None or is_dask(s):
+    if s is None:
         return s
     values = np.asarray(s)
     gaps = gap_mask(values) if values.ndim == 1 else None
@@ -199,7 +174,14 @@ def check_weights(sample_weight, X) -> np.ndarray | None:
     """Non-negative float64 weights, or None when every row counts once."""
     if sample_weight is None:
         return None
-    return check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    largest = float(weight.max(initial=0.0))
+    if largest > LARGEST_WEIGHT or 0 < largest < 1 / LARGEST_WEIGHT:
+        raise ValueError(
+            f"The largest sample_weight is {largest:g}; weights between {1 / LARGEST_WEIGHT:g} and "
+            f"{LARGEST_WEIGHT:g} can be computed with. Divide them all by their mean."
+        )
+    return weight
 
 
 def resolve_features(

@@ -104,6 +104,12 @@ class EstimatorEM:
         self.known = isinstance(propensity, np.ndarray)
         self.propensity = propensity
 
+    @classmethod
+    def on_rows(cls, classifier, rows: Rows) -> "EstimatorEM":
+        """With the propensity that the rows know; nothing decays."""
+        labelled, e = rows.gather(_labelled), rows.gather(_propensity)
+        return cls(classifier, e, labelled, rows.gather(weights_of), 1.0, audits_of(rows))
+
     def start(self) -> None:
         """Algorithm 2 with the classifier at hand."""
         labels = self.labelled.astype(float)
@@ -187,8 +193,7 @@ class EstimatorScorer:
         self.C, self.held_out = np.nan, np.empty(0)
 
     def __call__(self, rows: Rows, start: np.ndarray) -> Rows:
-        labelled, e = rows.gather(_labelled), rows.gather(_propensity)
-        em = EstimatorEM(self._side, e, labelled, rows.gather(weights_of), 1.0, audits_of(rows))
+        em = EstimatorEM.on_rows(self._side, rows)
         em.start()
         run_estimators(em, "slope", 5, 1e-3, HELD_OUT_ITERATIONS, self._report)
         return rows.attach(score=logit(np.clip(em.f, 1e-9, 1 - 1e-9)))

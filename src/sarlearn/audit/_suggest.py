@@ -6,9 +6,10 @@ import numpy as np
 
 from sarlearn._engine.survey import Strata, rows_needed
 from sarlearn._evidence import check_audit
-from sarlearn._validation import encode_new_labels, refuse_dask
+from sarlearn._validation import encode_new_labels
 from sarlearn._view.inputs import check_count, generators
 from sarlearn.audit._design import draw
+from sarlearn.backends import refuse_dask
 
 __all__ = ["AuditSuggestion", "suggest_audit"]
 

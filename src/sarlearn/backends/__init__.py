@@ -1,1 +1,119 @@
-"""Where rows may live besides memory."""
+"""Where rows lie besides memory, and the one place that asks.
+
+A method says what becomes of it where its first argument lies on Dask, or comes in batches: another
+method takes over (:func:`elsewhere`), the same one is applied to the parts (:func:`lazily`), or
+nothing can be done (:func:`refuse_dask`).
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["each_part", "elsewhere", "lazily", "read_rows", "refuse_dask"]
+
+
+def is_dask(X) -> bool:
+    """Whether ``X`` is a Dask collection, told without importing Dask."""
+    return type(X).__module__.partition(".")[0] == "dask"
+
+
+def is_batches(X) -> bool:
+    """Whether ``X`` is a :class:`~sarlearn.Batches`, told without importing Arrow."""
+    return type(X).__name__ == "Batches" and type(X).__module__ == "sarlearn.backends.batches"
+
+
+def refuse_dask(X, who: str) -> None:
+    """Refuse Dask input, and batches, where a method needs its rows in memory."""
+    if is_batches(X):
+        raise TypeError(
+            f"{who} needs its rows in memory and got {X!r}. Read them, or a sample of them, into a "
+            "data frame; from batches SAREMClassifier and CrossFitSARClassifier learn, with "
+            "logistic models."
+        )
+    if is_dask(X):
+        raise TypeError(
+            f"{who} needs its rows in memory and got {type(X).__module__}.{type(X).__name__}. "
+            "Compute it, X.compute(), or a part that fits: X.sample(frac=0.01).compute() of a "
+            "DataFrame, X[:100_000].compute() of an Array; the same rows of the labels. On Dask "
+            "itself run SAREMClassifier, CrossFitSARClassifier, KnownPropensityClassifier, "
+            "SCARClassifier, BestBinEstimator and SAREMPrior."
+        )
+
+
+def elsewhere(*, dask: str, batches: str | None = None) -> Callable[[Callable], Callable]:
+    """Have another method take over where the first argument does not lie in memory.
+
+    ``dask`` and ``batches`` name the methods; where there is none the method itself is called,
+    which should refuse.
+    """
+
+    def decorate(method: Callable) -> Callable:
+        @functools.wraps(method)
+        def chosen(self, X, *arguments, **named):
+            if is_dask(X):
+                return getattr(self, dask)(X, *arguments, **named)
+            if batches is not None and is_batches(X):
+                return getattr(self, batches)(X, *arguments, **named)
+            return method(self, X, *arguments, **named)
+
+        return chosen
+
+    return decorate
+
+
+def lazily(about: Callable[[Any], dict] = lambda model: {}) -> Callable[[Callable], Callable]:
+    """Have a prediction for Dask input computed when and where Dask does; of batches, at once.
+
+    ``about`` gives, for a fitted model, the ``columns`` or the ``dtype`` of what it predicts.
+    """
+
+    def decorate(method: Callable) -> Callable:
+        @functools.wraps(method)
+        def chosen(self, X, *s, **named):
+            if not is_dask(X) and not is_batches(X):
+                return method(self, X, *s, **named)
+            if any(value is not None for value in (*s[1:], *named.values())):
+                raise ValueError("audited is for rows in memory; put the classes in afterwards.")
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(self)
+            one = getattr(self, method.__name__)
+            if is_dask(X):
+                from sarlearn.backends.dask.predict import predict_lazily
+
+                return predict_lazily(one, X, *s, **about(self))
+            if method.__name__ == "transform":
+                return X.transformed(one, about(self)["columns"])
+            return X.of(self.feature_names_in_).predict(one, *s)
+
+        return chosen
+
+    return decorate
+
+
+def each_part(X, function: Callable, *arguments) -> list:
+    """``function(part, *arguments)`` of every partition or batch, in order."""
+    if is_batches(X):
+        return X.each(function, *arguments)
+    from sarlearn.backends.dask.read import each_partition
+
+    return each_partition(X, function, *arguments)
+
+
+def read_rows(model, X, s, sample_weight=None, propensity=None, **about_labels):
+    """Checked rows of Dask input, that know their labels, weights and propensities.
+
+    Sets what ``fit`` learns from its input: ``classes_``, ``n_features_in_``,
+    ``feature_names_in_``.
+    """
+    from sarlearn._compat import get_feature_names
+    from sarlearn.backends.dask import read
+
+    rows, model.classes_ = read.read_rows(X, s, sample_weight, propensity, **about_labels)
+    model.n_features_in_ = rows.shape[1]
+    names = get_feature_names(X._meta)
+    if names is not None:
+        model.feature_names_in_ = names
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    return rows

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions, get_feature_names
+from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.likelihood import evidence_of_labels
@@ -21,17 +21,16 @@ from sarlearn._engine.stopping import TOLERANCE, EMResult
 from sarlearn._engine.units import excluding
 from sarlearn._evidence import Audit
 from sarlearn._validation import (
+    check_propensity,
     check_weights,
     encode_labels,
     encode_new_labels,
     fill_labels,
-    is_batches,
-    is_dask,
     pointing_to_tables,
-    refuse_dask,
     resolve_features,
 )
 from sarlearn._words import checked_sentence, model_summary, range_sentence
+from sarlearn.backends import elsewhere, lazily, read_rows, refuse_dask
 from sarlearn.classifiers._audits import posterior_of, with_audits
 from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
 
@@ -107,16 +106,21 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         expect_fit(X, self._sarem_fits)
         return X, labelled, weight, kept
 
-    def _input(self, X, s, sample_weight=None, *audits) -> "Input":
-        """Rows that know their labels, weights and audits, wherever they lie."""
-        if is_dask(X):
-            given = Input(self._dask_rows(X, s, sample_weight))
-        elif is_batches(X):
-            given = Input(self._batch_rows(X, s, sample_weight))
-        else:
-            X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
-            given = Input(RowBlocks(X).attach(labelled=labelled, weight=weight), X, kept)
+    def _input(self, X, s, sample_weight=None, *audits, propensity=None) -> "Input":
+        """Rows that know their labels, weights, propensities and audits, wherever they lie."""
+        given = self._located(X, s, sample_weight, propensity)
         return with_audits(given, *audits) if audits else given
+
+    @elsewhere(dask="_on_dask", batches="_in_batches")
+    def _located(self, X, s, sample_weight, propensity) -> "Input":
+        X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
+        rows = RowBlocks(X).attach(labelled=labelled, weight=weight)
+        if propensity is not None:
+            if kept is not None and np.ndim(propensity) == 1 and len(propensity) == len(kept):
+                propensity = np.asarray(propensity)[kept]
+            e = check_propensity(propensity, labelled)
+            rows = rows.attach(e=e, not_e=1.0 - e)
+        return Input(rows, X, kept)
 
     def _class_rows(self, given: "Input") -> "Input":
         """The input with the columns of the class model chosen; says which in an attribute."""
@@ -154,23 +158,12 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         else:
             self.classifier_shift_ = shift
 
-    def _dask_rows(self, X, s, sample_weight=None, propensity=None):
-        """The same for Dask input: rows that know their labels, weights and propensities."""
-        from sarlearn.backends.dask.read import read_rows
+    def _on_dask(self, X, s, sample_weight, propensity) -> "Input":
+        about_labels = {"pos_label": self.pos_label, "has_pos_label": True}
+        return Input(read_rows(self, X, s, sample_weight, propensity, **about_labels))
 
-        rows, self.classes_ = read_rows(
-            X, s, sample_weight, propensity, pos_label=self.pos_label, has_pos_label=True
-        )
-        self.n_features_in_ = rows.shape[1]
-        names = get_feature_names(X._meta)
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        return rows
-
-    def _batch_rows(self, batches, label, weight):
-        """The same of batches: label and weight are columns of theirs."""
+    def _in_batches(self, batches, label, weight, propensity) -> "Input":
+        """Label and weight are columns of the batches."""
         from sarlearn.backends.batches import read_rows
 
         def encode(s):
@@ -179,17 +172,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows, self.classes_ = read_rows(batches, label, weight, encode, self._sarem_fits)
         self.feature_names_in_ = np.array(batches.features(label, weight), dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
-        return rows
-
-    def _lazily(self, method, X, *s, **about):
-        """A prediction for Dask input, computed when and where Dask does; or of batches, now."""
-        if is_batches(X):
-            check_is_fitted(self)
-            return X.of(self.feature_names_in_).predict(method, *s)
-        from sarlearn.backends.dask.rows import predict_lazily
-
-        check_is_fitted(self)
-        return predict_lazily(method, X, *s, **about)
+        return Input(rows)
 
     def _check_predict(self, X):
         check_is_fitted(self)
@@ -263,6 +246,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         f = self.classifier_.predict_proba(self._class_columns(X))[:, 1]
         return logit(np.clip(f, 1e-15, 1 - 1e-15)) + getattr(self, "classifier_shift_", 0.0)
 
+    @lazily()
     def decision_function(self, X) -> np.ndarray:
         """Logit of ``P(y=1|x)``.
 
@@ -275,10 +259,9 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        if is_dask(X) or is_batches(X):
-            return self._lazily(self.decision_function, X)
         return self._logit(self._check_predict(X))
 
+    @lazily(lambda model: {"columns": model.classes_})
     def predict_proba(self, X) -> np.ndarray:
         """``P(y=0|x)`` and ``P(y=1|x)``: the true class, not the label.
 
@@ -291,11 +274,10 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows, 2)
         """
-        if is_dask(X) or is_batches(X):
-            return self._lazily(self.predict_proba, X, columns=self.classes_)
         f = self._class_probability(self._check_predict(X))
         return np.column_stack([1 - f, f])
 
+    @lazily(lambda model: {"dtype": model.classes_.dtype})
     def predict(self, X) -> np.ndarray:
         """The more probable class, in the values that ``fit`` saw as labels.
 
@@ -308,8 +290,6 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        if is_dask(X) or is_batches(X):
-            return self._lazily(self.predict, X, dtype=self.classes_.dtype)
         f = self._class_probability(self._check_predict(X))
         return self.classes_[(f > 0.5).astype(int)]
 
@@ -320,6 +300,7 @@ class SARClassifier(PUClassifier):
     def _propensity(self, X) -> np.ndarray:
         raise NotImplementedError
 
+    @lazily()
     def predict_propensity(self, X) -> np.ndarray:
         """``e(x) = P(s=1|y=1,x)``: the chance that a positive row like this is labelled.
 
@@ -332,10 +313,9 @@ class SARClassifier(PUClassifier):
         -------
         ndarray of shape (n_rows,)
         """
-        if is_dask(X) or is_batches(X):
-            return self._lazily(self.predict_propensity, X)
         return self._propensity(self._check_predict(X))
 
+    @lazily()
     def predict_posterior(self, X, s, audited=None) -> np.ndarray:
         """``P(y=1|x,s)``: 1 for labelled rows, ``f (1-e) / (1 - f e)`` for the others.
 
@@ -352,10 +332,6 @@ class SARClassifier(PUClassifier):
         -------
         ndarray of shape (n_rows,)
         """
-        if is_dask(X) or is_batches(X):
-            if audited is not None:
-                raise ValueError("audited is for rows in memory; put the classes in afterwards.")
-            return self._lazily(self.predict_posterior, X, s)
         X = self._check_predict(X)
         labelled = encode_new_labels(s, self.classes_, X.shape[0])
         found = posterior(self._logit(X), self._propensity(X), labelled)

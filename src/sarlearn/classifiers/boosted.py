@@ -29,7 +29,8 @@ from sarlearn._engine.crossfit import WIDE, nothing_left
 from sarlearn._engine.folds import make_folds
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import TreeSettings, lightgbm
-from sarlearn._validation import check_propensity, refuse_dask, resolve_features
+from sarlearn._validation import check_propensity, resolve_features
+from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import store_audit, with_audits
 from sarlearn.classifiers._categories import CategoryCodes
 from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, warn_every_column

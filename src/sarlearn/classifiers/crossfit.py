@@ -19,7 +19,8 @@ from sarlearn._engine.em_any import final_estimator, weighted_mean
 from sarlearn._engine.label_model import KnownPrior
 from sarlearn._engine.propensity import label_share
 from sarlearn._evidence import check_class_prior
-from sarlearn._validation import refuse_dask, resolve_features
+from sarlearn._validation import resolve_features
+from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import shift_to_mean, store_audit
 from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit, warn_wide
 from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, store_prior

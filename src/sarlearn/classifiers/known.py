@@ -13,18 +13,18 @@ from sarlearn._compat import (
     reporter,
     with_callbacks,
 )
-from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.em import SAREM, run_to_slope
-from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, audits_of, run_estimators
+from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._engine.kernels import logits
 from sarlearn._engine.known import run_known
 from sarlearn._engine.logistic import fit_logistic, weight_of
 from sarlearn._engine.propensity import KnownPropensity, label_share, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, ModelSlopeRule
-from sarlearn._validation import check_propensity, is_dask, refuse_dask
-from sarlearn.classifiers._audits import store_audit, with_audits
+from sarlearn.backends import refuse_dask
+from sarlearn.classifiers._audits import store_audit
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
@@ -158,16 +158,8 @@ class KnownPropensityClassifier(PUClassifier):
         e: Any = 1.0 if propensity is None else propensity
         if self.classifier is not None:
             refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
-        if is_dask(X):
-            given = Input(self._dask_rows(X, y, sample_weight, e))
-        else:
-            X, labelled, weight, kept = self._check_fit(X, y, sample_weight)
-            if kept is not None and np.ndim(e) == 1 and len(e) == len(kept):
-                e = np.asarray(e)[kept]
-            e = check_propensity(e, labelled)
-            rows = RowBlocks(X).attach(labelled=labelled, weight=weight, e=e, not_e=1.0 - e)
-            given = Input(rows, X, kept)
-        given = with_audits(given, audited, audit_probability, audit_round)
+        audits = audited, audit_probability, audit_round
+        given = self._input(X, y, sample_weight, *audits, propensity=e)
         if propensity is None:
             warn(NoPropensityWarning())
         with one_blas_thread():
@@ -176,19 +168,18 @@ class KnownPropensityClassifier(PUClassifier):
             elif self.classifier is None:
                 self._fit_em(conditioned(given.rows))
             else:
-                self._fit_estimator(given, labelled, weight, e)
+                self._fit_estimator(given)
         store_audit(self, given)
         return self
 
-    def _fit_estimator(self, given: Input, labelled, weight, e) -> None:
+    def _fit_estimator(self, given: Input) -> None:
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
         side = EstimatorSide(given.X, self.classifier, "classifier")
-        em = EstimatorEM(side, e, labelled, weight, 1.0, audits_of(given.rows))
+        em = EstimatorEM.on_rows(side, given.rows)
         em.start()
         result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
         self.classifier_ = side.fitted
-        share = float(np.average(labelled, weights=weight))
-        store_result(self, result, em.class_prior, share)
+        store_result(self, result, em.class_prior, label_share(given.rows))
 
     def _fit_em(self, rows: Rows) -> None:
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)

@@ -27,7 +27,8 @@ from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
 from sarlearn._engine.stopping import TOLERANCE
-from sarlearn._validation import refuse_dask, resolve_features
+from sarlearn._validation import resolve_features
+from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import store_audit
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context
-from sarlearn._validation import is_dask
+from sarlearn.backends import elsewhere
 from sarlearn.classifiers.base import SARClassifier
 from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.exceptions import FewLabelsWarning, GuessedLabelWarning, MostlyLabelledWarning
@@ -106,6 +106,7 @@ class SCARClassifier(SARClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
+    @elsewhere(dask="_fit_on_dask")
     def fit(self, X, y, sample_weight=None):
         """Estimate the label frequency, then learn ``f``.
 
@@ -124,16 +125,24 @@ class SCARClassifier(SARClassifier):
         -------
         self
         """
-        table = X  # its column names may mean something to the prior estimator
-        lazy, labels, pos_label = is_dask(X), y, self.pos_label
-        weight, kept = sample_weight, None
-        if not lazy:
-            X, labels, weight, kept = self._check_fit(X, y, sample_weight)
-            pos_label = None
-        of_table = labels if pos_label is None else labels == pos_label
+        checked, labels, weight, kept = self._check_fit(X, y, sample_weight)
+        of_table = labels
         if kept is not None:  # folds of the prior estimator may count all rows
             of_table = np.zeros(len(kept), dtype=bool)
             of_table[kept] = labels
+        # The column names of the table may mean something to the prior estimator.
+        self._fit_prior(X, of_table, sample_weight, few_said=True)
+        self._fit_classifier(checked, labels, weight, pos_label=None, meaning_said=True)
+        return self
+
+    def _fit_on_dask(self, X, y, sample_weight=None):
+        of_table = y if self.pos_label is None else y == self.pos_label
+        self._fit_prior(X, of_table, sample_weight, few_said=False)
+        model = self._fit_classifier(X, y, sample_weight, self.pos_label, meaning_said=False)
+        self._take(model, "classes_", "n_features_in_", "feature_names_in_")
+        return self
+
+    def _fit_prior(self, X, labels, sample_weight, *, few_said: bool) -> None:
         if self.prior_estimator is None:
             # Imported here, because priors import the classifiers' base.
             from sarlearn.priors import BestBinEstimator
@@ -147,11 +156,13 @@ class SCARClassifier(SARClassifier):
                 f"sample_weight was given, and the prior estimator {prior!r} does not take it. Use "
                 "BestBinEstimator."
             )
-        with _said(few=not lazy, meaning=True):
-            self.prior_estimator_ = prior.fit(table, of_table, **weights)
+        with _said(few=few_said, meaning=True):
+            self.prior_estimator_ = prior.fit(X, labels, **weights)
         self.label_frequency_ = self.prior_estimator_.label_frequency_
         self.class_prior_ = self.prior_estimator_.class_prior_
-        with _said(few=True, meaning=not lazy):
+
+    def _fit_classifier(self, X, labels, weight, pos_label, *, meaning_said: bool):
+        with _said(few=True, meaning=meaning_said):
             model = KnownPropensityClassifier(
                 self.method,
                 C=self.C,
@@ -162,13 +173,14 @@ class SCARClassifier(SARClassifier):
                 classifier=self.classifier,
                 pos_label=pos_label,
             ).fit(X, labels, propensity=self.label_frequency_, sample_weight=weight)
-        learned = ["coef_", "intercept_", "classifier_", "n_iter_", "converged_", "history_"]
-        if lazy:
-            learned += ["classes_", "n_features_in_", "feature_names_in_"]
-        for name in learned:
+        learned = ("coef_", "intercept_", "classifier_", "n_iter_", "converged_", "history_")
+        self._take(model, *learned)
+        return model
+
+    def _take(self, model, *names: str) -> None:
+        for name in names:
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
-        return self
 
     def _propensity(self, X) -> np.ndarray:
         return np.full(X.shape[0], self.label_frequency_)

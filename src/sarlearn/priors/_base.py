@@ -10,15 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import validate_data
 
-from sarlearn._compat import fit_context, get_feature_names, one_blas_thread
+from sarlearn._compat import fit_context, one_blas_thread
 from sarlearn._moved import renamed_attribute
 from sarlearn._validation import (
     check_weights,
     encode_labels,
     fill_labels,
-    is_dask,
-    refuse_dask,
 )
+from sarlearn.backends import elsewhere, read_rows, refuse_dask
 from sarlearn.exceptions import BoundaryWarning, warn
 
 
@@ -73,6 +72,7 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
     curve_: PriorCurve
 
     @fit_context(prefer_skip_nested_validation=False)
+    @elsewhere(dask="_fit_on_dask")
     def fit(self, X, y):
         """Estimate the class prior.
 
@@ -88,14 +88,15 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
-        if is_dask(X):
-            with one_blas_thread():
-                self._set_prior(*self._estimate_on_dask(X, y))
-            return self
         X, labelled = self._check_input(X, y)
         with one_blas_thread():
             found = self._estimate(X, labelled)
         self._set_prior(found, float(labelled.mean()))
+        return self
+
+    def _fit_on_dask(self, X, y):
+        with one_blas_thread():
+            self._set_prior(*self._estimate_on_dask(X, y))
         return self
 
     def _estimate_on_dask(self, X, y) -> tuple[Estimate, float]:
@@ -104,14 +105,7 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         raise NotImplementedError
 
     def _dask_rows(self, X, y):
-        from sarlearn.backends.dask.read import read_rows
-
-        rows, self.classes_ = read_rows(X, y, warn_few=self._warn_few)
-        self.n_features_in_ = rows.shape[1]
-        names = get_feature_names(X._meta)
-        if names is not None:
-            self.feature_names_in_ = names
-        return rows
+        return read_rows(self, X, y, warn_few=self._warn_few)
 
     @abstractmethod
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:

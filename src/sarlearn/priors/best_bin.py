@@ -6,7 +6,7 @@ import numpy as np
 
 from sarlearn._compat import Interval
 from sarlearn._engine.propensity import label_share
-from sarlearn._validation import refuse_dask
+from sarlearn.backends import refuse_dask
 from sarlearn.priors._base import Estimate, PriorCurve, WeightedPriorEstimator
 from sarlearn.priors._rows import column_scales, out_of_fold, scaled
 from sarlearn.priors._scores import ScorePriorEstimator

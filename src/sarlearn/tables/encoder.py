@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from sarlearn._validation import is_batches, is_dask
+from sarlearn.backends import elsewhere, lazily
 from sarlearn.exceptions import (
     IdentifierColumnWarning,
     ManyLevelsWarning,
@@ -113,16 +113,13 @@ class TableEncoder(  # type: ignore[call-arg]
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
 
+    @elsewhere(dask="_fit_partitions", batches="_fit_batches")
     def fit(self, X, y=None):
         """Learn the kinds, medians, scales and categories of the columns of ``X``.
 
         A Dask DataFrame, or batches, are looked at once; medians are good to one part in 4,096.
         """
         self._check_settings()
-        if is_batches(X):  # the label is a column of theirs
-            X = X.of(X.features(y if isinstance(y, str) else None))
-        if is_dask(X) or is_batches(X):
-            return self._fit_partitions(X)
         frame = as_frame(X)
         left_out = dict.fromkeys(self.drop, "left out")
         self._set_readings(
@@ -145,9 +142,15 @@ class TableEncoder(  # type: ignore[call-arg]
         self.feature_names_out_ = self._output_names()
         return self
 
-    def _fit_partitions(self, X):
-        from sarlearn.tables.sums import column_sums, each_part, imputer_of, merged, scaler_of
+    def _fit_batches(self, X, y=None):
+        # The label is a column of theirs.
+        return self._fit_partitions(X.of(X.features(y if isinstance(y, str) else None)))
 
+    def _fit_partitions(self, X, y=None):
+        from sarlearn.backends import each_part
+        from sarlearn.tables.sums import column_sums, imputer_of, merged, scaler_of
+
+        self._check_settings()
         found = merged(each_part(X, column_sums, tuple(self.drop)))
         dated = [name for name, sums in found.items() if sums.reading.kind == "date"]
         if dated and self.dates == "days":
@@ -335,17 +338,12 @@ class TableEncoder(  # type: ignore[call-arg]
                 texts[:, index] = [spelling[text] for text in texts[:, index]]
         return texts
 
+    @lazily(lambda encoder: {"columns": encoder.feature_names_out_})
     def transform(self, X):
         """Encode a table; columns are found by name, others than those of fit are ignored."""
         import narwhals as nw
 
         check_is_fitted(self)
-        if is_batches(X):
-            return X.transformed(self.transform, self.feature_names_out_)
-        if is_dask(X):
-            from sarlearn.backends.dask.rows import predict_lazily
-
-            return predict_lazily(self.transform, X, columns=self.feature_names_out_)
         frame = as_frame(X)
         for name in [*self.dates_, *(n for n in self.kinds_ if n in self._by_name)]:
             if name not in frame.columns:

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from sarlearn._validation import is_dask
+from sarlearn.backends import elsewhere
 from sarlearn.tables.dates import date_source
 from sarlearn.tables.encoder import TableEncoder
 from sarlearn.tables.formats import nearest
@@ -74,14 +74,17 @@ class TablePipeline(LearnedAttributes, Pipeline):
         """``e(x) = P(s=1 | y=1, x)`` of every row."""
         return self[-1].predict_propensity(self._encoded(X))
 
+    @elsewhere(dask="_posterior_on_dask")
     def predict_posterior(self, X, s, audited=None) -> np.ndarray:
         """``P(y=1 | x, s)`` of every row; 1 where labelled, the class where it was audited."""
-        if is_dask(X):
-            from sarlearn.backends.dask.rows import predict_lazily
-
-            return predict_lazily(self.predict_posterior, X, s)
         known = {} if audited is None else {"audited": audited}
         return self[-1].predict_posterior(self._encoded(X), s, **known)
+
+    def _posterior_on_dask(self, X, s, audited=None):
+        # Not of the encoded table: labels may be a column of the table itself.
+        from sarlearn.backends.dask.predict import predict_lazily
+
+        return predict_lazily(self.predict_posterior, X, s)
 
 
 def make_table_classifier(

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
-from sarlearn._validation import is_batches
 from sarlearn.tables.columns import (
     MISSING,
     as_frame,
@@ -185,12 +184,3 @@ def scaler_of(columns: list[ColumnSums], units: list[float | None]) -> StandardS
     scaler.mean_, scaler.var_, scaler.scale_ = mean, variance, np.where(spread > 0, spread, 1.0)
     scaler.n_samples_seen_ = columns[0].n_rows
     return scaler
-
-
-def each_part(X, function, *arguments) -> list:
-    """``function(part, *arguments)`` of every partition or batch, in order."""
-    if is_batches(X):
-        return X.each(function, *arguments)
-    from sarlearn.backends.dask.read import each_partition
-
-    return each_partition(X, function, *arguments)

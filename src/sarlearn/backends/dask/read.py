@@ -21,10 +21,10 @@ from sarlearn._labels import choose, gap_mask
 from sarlearn._validation import (
     check_propensity,
     encode_labels,
-    is_dask,
     warn_few_labels,
     warn_of_labels,
 )
+from sarlearn.backends import is_dask
 from sarlearn.backends.dask.rows import (
     DaskRows,
     PerBlock,
