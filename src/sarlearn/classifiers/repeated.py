@@ -18,9 +18,9 @@ from sarlearn._validation import (
     check_weights,
     encode_labels,
     encode_new_labels,
-    refuse_dask,
     resolve_features,
 )
+from sarlearn.backends import refuse_dask
 from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import NotConvergedWarning, SarlearnWarning, warn
 
