@@ -8,9 +8,10 @@ from collections.abc import Sequence
 # Cells of a table with fewer expected cases than this carry no ratio (Cochran, Biometrics 10,
 # 417, 1954).
 ENOUGH = 5
-# Widths of the range of class priors that the labels admit. Where estimates were good it was
-# below the first; above the second the mean error was five times that of the others.
-NARROW, WIDE = 0.05, 0.2
+# Below this the 99th percentile of the class probability leaves no row surely positive.
+SURE = 0.75
+# A range of checked rows below this is narrow enough.
+NARROW = 0.05
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:
@@ -92,24 +93,39 @@ def _factor(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio >= 0.95 else number_text(ratio, 2)
 
 
-def range_sentence(low: float, high: float, hidden: Sequence[float] | None = None) -> str:
+def range_sentence(
+    low: float,
+    high: float,
+    word: str,
+    hidden: Sequence[float] | None = None,
+    *,
+    surely: bool = True,
+) -> str:
     """How well the labels pin the class prior down.
 
-    ``hidden`` are the numbers of hidden positives at the two ends, where rows can be counted.
+    ``word`` is a learner's ``certainty_``, ``hidden`` the numbers of hidden positives at the two
+    ends, where rows can be counted, and ``surely`` whether some rows are surely positive.
     """
     ends = f"{low:.1%} to {high:.1%}"
     if hidden is not None:
         ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
-    if high - low > WIDE:
+    if word == "not at all":
         return (
             f"Caution: the labels do not pin the class prior down. They admit anything from {ends}."
-            " Take the number of hidden positives as a guess; label more rows, add columns that "
-            "tell the classes apart, or name fewer propensity columns."
+            " Take the number of hidden positives as a guess. How groups compare, and which rows "
+            "are the likelier positives, is known better; an audit of some rows, more labels, or "
+            "columns that tell the classes apart would settle the rest."
         )
-    how = "well" if high - low <= NARROW else "roughly"
+    if word == "only by the model's shape":
+        why = "they contradict that shape elsewhere" if surely else "no row is surely positive"
+        return (
+            f"Caution: the labels pin the class prior down only by the model's shape, and {why}. "
+            f"With that shape they admit {ends}; without it much more. An audit of some rows would "
+            "settle it."
+        )
     return (
-        f"The labels pin the class prior down {how}: they admit {ends}. The range holds if the "
-        "model does; it is no confidence interval."
+        f"The labels pin the class prior down {word}: they admit {ends}. The range is that of "
+        "several class scores which explain held-out labels about as well."
     )
 
 
@@ -151,6 +167,11 @@ def model_summary(
     rounds: tuple[int, bool] | None,
 ) -> str:
     """What a fitted learner says, a sentence per line."""
+    if class_prior != class_prior:  # NaN: labelled rows and background are two samples
+        return (
+            f"{name}: labelled rows and background are two samples, so the class prior is not "
+            "known. The ranking of rows, and how groups compare, do not depend on it."
+        )
     first = f"{name}: an estimated {class_prior:.1%} of the rows are positive (class prior)"
     if label_frequency is not None:
         first += f"; {label_frequency:.1%} of the positives are labelled (label frequency)"

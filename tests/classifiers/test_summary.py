@@ -76,10 +76,11 @@ def test_the_same_words_as_the_report(model, table):
     """One implementation: the range in a summary is the terminal's and the report's."""
     said = model.summary()
     low, high = model.class_prior_range_
-    assert range_sentence(low, high) in said
+    word = model[-1].certainty_
+    assert range_sentence(low, high, word) in said
     found = summarize(model, table, table["diagnosed"])
     hidden = found["certainty"]["hidden_positives"]
-    assert found["text"]["sure"] == range_sentence(low, high, hidden)
+    assert found["text"]["sure"] == range_sentence(low, high, word, hidden)
     assert (found["certainty"]["low"], found["certainty"]["high"]) == (low, high)
     assert found["estimates"]["class_prior"] == model.class_prior_
 

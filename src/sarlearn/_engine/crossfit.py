@@ -43,8 +43,6 @@ FOLD_TOLERANCE = 1e-2
 # label model could put the class signal into the propensity and did, where rows were few: on 524
 # rows with 5 of 9 columns named it took the worst accuracy of 20 labellings from .54 to .90.
 PROPENSITY_RIDGE = 1.0
-# A range of class priors above this width does not pin the class prior down.
-WIDE = 0.2
 
 # What ``Block.folds`` says of a row and a fold.
 TRAINS, HELD_OUT = 1, 2
@@ -73,10 +71,6 @@ class CrossFit:
     @property
     def em(self) -> EMResult:
         return self.start.result
-
-    @property
-    def wide(self) -> bool:
-        return self.profile.width > WIDE
 
 
 class Scorer(Protocol):

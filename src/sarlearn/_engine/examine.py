@@ -8,30 +8,40 @@ Thresholds were chosen on one half of ``experiments/honesty`` and judged on the 
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
+from sarlearn._engine.blocks import Block
 from sarlearn._engine.flexible import kernel_scores, linear_scores, standardised
 from sarlearn._engine.goodness import bends, label_grid, score_sums
 from sarlearn._engine.label_model import LabelModel
 from sarlearn._engine.leakage import leaking
+from sarlearn._engine.rows import Rows, stack
 
-# Rows that are looked at. The kernel's decomposition is cubic in its centres, linear in rows.
-MAX_ROWS = 4000
-# A score counts whose label model explains the labels this well, in nats below the fit's own.
-DROP = 5.0
+# Rows that are looked at, at most; and rows and labelled rows that it takes at least.
+MAX_ROWS = 2000
+MIN_ROWS, MIN_LABELLED = 200, 20
+# A score counts whose label model explains the labels this well, in nats: below the fit's own, or
+# below the best where the fit has no held-out score.
+DROP, DROP_FROM_BEST = 5.0, 10.0
 # Ridge on the propensity's standardised slopes, as in the cross-fit.
 PROPENSITY_RIDGE = 1.0
 # Labels are divided by no smaller propensity.
 LEAST_PROPENSITY = 0.05
-# Score statistics of columns above this, corrected for their number, are told.
-DRIVER = 4.5
+# Score statistics above these are told: of a column in the propensity, of its square in the class.
+DRIVER, BEND = 4.5, 7.0
 # Standardised misfit above this is told.
-MISFIT = 4.0
+MISFIT = 5.0
 # A flexible score that explains the labels better by so many nats per labelled row is told.
-GAIN = 0.1
+GAIN = 0.3
+# Where the 99th percentile of f is below this, no row is surely positive.
+SURE = 0.75
+# Marks of class and propensity that have changed places: a class score that counts for next to
+# nothing, or a propensity of large effects that is 0 or 1 for most rows.
+SLOPE, EFFECT, EXTREME = 0.2, 3.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,10 @@ class Examination:
         it is there already.
     leaks : (ndarray of int, ndarray)
         Columns that all but determine the label, and their areas under the curve.
+    label_share : float
+        Share of labelled rows.
+    chance : float
+        Standard deviation of the share of positives among the rows, given ``f``.
     sure, propensity_top : float
         99th percentiles of ``f`` and ``e``.
     propensity_effect, extreme : float
@@ -77,15 +91,46 @@ class Examination:
     driver_z: np.ndarray = field(repr=False)
     bend_z: np.ndarray = field(repr=False)
     leaks: tuple[np.ndarray, np.ndarray]
+    label_share: float
+    chance: float
     sure: float
     propensity_top: float
     propensity_effect: float
     extreme: float
 
     @property
-    def swapped(self) -> bool:
-        """The marks that class and propensity bear when they have changed places."""
-        return self.propensity_effect > 5 and self.extreme > 0.75
+    def misfits(self) -> bool:
+        """Whether the labels contradict the form of the models."""
+        bent = float(np.abs(self.bend_z).max(initial=0.0)) > BEND
+        return bent or self.misfit > MISFIT or self.gain > GAIN
+
+    def swapped(self, slope: float = 1.0) -> bool:
+        """Whether class and propensity bear the marks of having changed places.
+
+        ``slope`` is that of the held-out scores in the label model, where the learner has one.
+        """
+        return slope < SLOPE or (self.propensity_effect > EFFECT and self.extreme > EXTREME)
+
+
+class Sample(NamedTuple):
+    """Some rows in memory, with what is known of each; None where nothing is."""
+
+    X: Any
+    labelled: np.ndarray
+    weight: np.ndarray | None
+    score: np.ndarray | None
+    e: np.ndarray | None
+
+
+def sample_of(rows: Rows) -> Sample:
+    """A few thousand rows of those that lie anywhere, spread evenly."""
+    pieces = (rows.part(MAX_ROWS) or rows).each(_known)
+    X, *columns = zip(*pieces, strict=True)
+    return Sample(stack(list(X)), *(None if c[0] is None else np.concatenate(c) for c in columns))
+
+
+def _known(block: Block) -> tuple:
+    return block.matrix, block.labelled, block.weight, block.score, block.e
 
 
 def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
@@ -130,8 +175,9 @@ def examine(
     e = expit(zeta)
     inverse = labelled / np.maximum(e, LEAST_PROPENSITY)
     # Score tests ask for a maximum of the likelihood, where a decayed fit is not.
-    at = (eta, zeta)
+    at, drop = (eta, zeta), DROP
     if own is None:
+        drop = DROP_FROM_BEST
         own, *at = seen.opinion("linear", linear_scores(Z, [inverse], weight)[:, 0])
     kernel = kernel_scores(Z, [labelled, inverse], weight)
     opinions = [
@@ -147,14 +193,17 @@ def examine(
     design = np.column_stack([seen.attributes, np.ones(len(Z))])
     effects = np.linalg.lstsq(design, zeta, rcond=None)[0]
     flexible = max(each.log_likelihood for each in opinions[1:])
+    best = own.log_likelihood if drop == DROP else max(own.log_likelihood, flexible)
     return Examination(
         opinions=opinions,
-        class_prior_range=hull(opinions),
+        class_prior_range=hull(opinions, best - drop),
         gain=float(flexible - own.log_likelihood) / max(float(labelled.sum()), 1.0),
         misfit=grid.misfit,
         driver_z=driver_z,
         bend_z=seen.score(*at, bends(Z), of_class=True),
         leaks=leaking(raw, labelled),
+        label_share=float(np.average(labelled, weights=weight)),
+        chance=_chance(expit(eta), weight, len(Z) if n_rows is None else n_rows),
         sure=grid.probability_quantile(0.99),
         propensity_top=grid.propensity_quantile(0.99),
         propensity_effect=float(np.abs(effects[:-1]).sum()),
@@ -162,9 +211,12 @@ def examine(
     )
 
 
-def hull(opinions: list[Opinion]) -> tuple[float, float]:
-    """The range of the opinions that explain the labels about as well as the first."""
-    least = opinions[0].log_likelihood - DROP
+def _chance(f: np.ndarray, weight, n_rows: int) -> float:
+    return float(np.sqrt(np.average(f * (1 - f), weights=weight) / n_rows))
+
+
+def hull(opinions: list[Opinion], least: float) -> tuple[float, float]:
+    """The range of the opinions that explain the labels at least so well."""
     counted = [each for each in opinions if each.log_likelihood >= least]
     return min(each.low for each in counted), max(each.high for each in counted)
 

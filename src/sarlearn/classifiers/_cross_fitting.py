@@ -1,4 +1,4 @@
-"""What the cross-fit of a classifier and of a class prior share: settings, folds, warnings."""
+"""What the cross-fit of a classifier and of a class prior share: settings and folds."""
 
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -12,7 +12,6 @@ from sarlearn._engine.em_any import HELD_OUT_ITERATIONS, EstimatorScorer
 from sarlearn._engine.folds import Folds, fold_flags, make_folds
 from sarlearn._engine.label_model import KnownPrior
 from sarlearn.classifiers.base import Input, warn_every_column
-from sarlearn.exceptions import UnidentifiedWarning, warn
 
 CROSSFIT_CONSTRAINTS: dict = {
     "propensity_features": "no_validation",
@@ -77,12 +76,6 @@ def check_Cs(Cs) -> list[float]:
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(f"Cs must be a sequence of positive numbers; got {Cs!r}.")
     return values.tolist()
-
-
-def warn_wide(found: CrossFit) -> None:
-    low, high = found.profile.low, found.profile.high
-    if found.kept or found.wide:
-        warn(UnidentifiedWarning(found.labels.class_prior, low, high, debiased=not found.kept))
 
 
 def _labelled(block: Block) -> np.ndarray:

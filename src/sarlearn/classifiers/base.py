@@ -219,7 +219,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return None
         if getattr(self, "class_prior_by_design_", False):
             return checked_sentence(self.n_audited_, *ends, self.audit_rows_needed_)
-        return range_sentence(*ends)
+        return range_sentence(*ends, self.certainty_)
 
     def _propensity_odds(self) -> list[dict]:
         """Odds ratios of being labelled, per unit of each term of a logistic propensity."""

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +25,8 @@ from sarlearn._engine.boosting import (
     fit_boosted,
     n_looks,
 )
-from sarlearn._engine.crossfit import WIDE, nothing_left
+from sarlearn._engine.crossfit import nothing_left
+from sarlearn._engine.examine import sample_rows
 from sarlearn._engine.folds import make_folds
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import TreeSettings, lightgbm
@@ -33,6 +34,7 @@ from sarlearn._validation import check_propensity, resolve_features
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import store_audit, with_audits
 from sarlearn.classifiers._categories import CategoryCodes
+from sarlearn.classifiers._trust import look_again, nothing_to_tell_apart, range_only
 from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, warn_every_column
 from sarlearn.exceptions import UnidentifiedWarning, warn
 
@@ -124,12 +126,22 @@ class BoostedSARClassifier(SARClassifier):
     class_prior_ : float
         ``P(y=1)``: the mean of the runs.
     class_prior_range_ : tuple of float
-        From the lowest to the highest class prior whose profile likelihood is within 1.92 of the
-        best in one of the runs. It says what the labels leave open, given the model; it is no
-        confidence interval.
+        Class priors that the labels leave open: of this fit's own score, and of flexible scores
+        that explain held-out labels as well, widened a little. ``experiments/honesty`` says how
+        often it holds the truth on data that its rules had not seen. It holds for one sample of
+        labelled and unlabelled rows.
     identification_width_ : float
-        The width of that range. Above 0.2 the labels do not pin the class prior down, and ``fit``
-        warns.
+        The width of that range.
+    certainty_ : {"well", "roughly", "only by the model's shape", "not at all"}
+        How far the labels pin the class prior down: the range is at most 0.15 wide, or at most
+        0.38; no row is surely positive, or the labels contradict the form of the models; or
+        neither. ``fit`` warns in the last two cases (:class:`~sarlearn.exceptions.TrustWarning`).
+    goodness_ : dict of str to float
+        What the second opinion on the fit found: ``misfit``, ``gain`` of a flexible score in nats
+        per labelled row, ``sure`` (the 99th percentile of the class probability), the class priors
+        ``shape_free_low`` and ``shape_free_high`` that the labels admit without the form of the
+        models, ``propensity_effect`` and ``extreme_propensity_share``. Empty with fewer than 200
+        rows or 20 labels. See :func:`sarlearn.inspection.goodness_of_fit`.
     class_priors_ : ndarray of shape (n_runs,)
         The class prior of each run. (One, where all rows were boosted after a sample.)
     profiles_ : list
@@ -314,10 +326,40 @@ class BoostedSARClassifier(SARClassifier):
             found = fit_boosted(rows, folds, settings, keep_first=open_, report=report)
         self._store(found, rows, columns)
         store_audit(self, given)
-        low, high = self.class_prior_range_
-        if not self.class_prior_by_design_ and (open_ or self.identification_width_ > WIDE):
-            warn(UnidentifiedWarning(self.class_prior_, low, high, debiased=not open_))
+        if self.class_prior_by_design_:
+            range_only(self, self.class_prior_range_)
+        elif open_:
+            share = float(np.average(labelled, weights=weight))
+            nothing_to_tell_apart(self, share)
+            warn(UnidentifiedWarning(self.class_prior_, share, 1.0, debiased=False))
+        elif known is None and given.audit is None:
+            self._look_again(found, rows)
+        else:  # audits are in the likelihood; or there is no other propensity to ask about
+            range_only(self, found.class_prior_range)
+            if self.certainty_ == "not at all":
+                warn(UnidentifiedWarning(self.class_prior_, *self.class_prior_range_))
         return self
+
+    def _look_again(self, found: BoostedFit, rows: Rows) -> None:
+        """A second opinion, on terms without gaps and categories."""
+        some = sample_rows(rows.labelled)
+        X = rows.X[some]
+        e = found.propensity.of(rows.attributes()[some])
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.X.shape[1])])
+        held_out = float(np.mean([run.labels.log_likelihood for run in found.runs]))
+        look_again(
+            self,
+            self.linear_columns_.dense(X),
+            rows.labelled[some],
+            None if rows.weight is None else rows.weight[some],
+            self._logit(X),
+            logit(np.clip(e, 1e-12, 1 - 1e-12)),
+            found.class_prior_range,
+            log_likelihood=held_out * len(some) / len(rows.labelled),
+            n_rows=len(rows.labelled),
+            columns=rows.terms,
+            names=self.linear_columns_.names(names),
+        )
 
     def _encoded(self, X):
         return self.categories_.encode(X)
@@ -361,8 +403,6 @@ class BoostedSARClassifier(SARClassifier):
         self.class_priors_ = np.array([run.labels.class_prior for run in found.runs])
         self.profiles_ = [run.profile for run in found.runs]
         self.class_prior_, self.slope_ = found.class_prior, found.slope
-        self.class_prior_range_ = found.class_prior_range
-        self.identification_width_ = self.class_prior_range_[1] - self.class_prior_range_[0]
         share = float(np.average(rows.labelled, weights=rows.weight))
         self.label_frequency_ = min(share / self.class_prior_, 1.0)
         self.n_iter_ = max(run.rounds for run in found.runs)

@@ -10,6 +10,7 @@ from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.propensity import group_rows
 from sarlearn._engine.stopping import History
 from sarlearn._validation import resolve_features
+from sarlearn.classifiers._trust import no_second_opinion
 from sarlearn.classifiers.base import EM_CONSTRAINTS, POS_LABEL, SARClassifier
 from sarlearn.classifiers.sarem import SAREMClassifier
 from sarlearn.exceptions import (
@@ -177,7 +178,8 @@ class MultiSCARClassifier(SARClassifier):
         with warnings.catch_warnings():  # labels are reported on once, for all strata
             warnings.simplefilter("ignore", FewLabelsWarning)
             warnings.simplefilter("ignore", MostlyLabelledWarning)
-            return model.fit(X, labelled, sample_weight=weight)
+            with no_second_opinion():
+                return model.fit(X, labelled, sample_weight=weight)
 
     def _warn_strata(self, n_labelled) -> None:
         bare, few = int((n_labelled == 0).sum()), int((n_labelled < FEW_LABELS).sum())

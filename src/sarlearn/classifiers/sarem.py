@@ -1,9 +1,10 @@
 """SAR-EM: classifier and propensity learned together."""
 
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from sarlearn._compat import (
     HasMethods,
@@ -14,6 +15,7 @@ from sarlearn._compat import (
     with_callbacks,
 )
 from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.crossfit import nothing_left
 from sarlearn._engine.em import labels_of
 from sarlearn._engine.em_any import (
     EstimatorEM,
@@ -23,6 +25,7 @@ from sarlearn._engine.em_any import (
     run_estimators,
     weights_of,
 )
+from sarlearn._engine.examine import sample_of
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
@@ -30,6 +33,13 @@ from sarlearn._engine.stopping import TOLERANCE
 from sarlearn._validation import resolve_features
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import store_audit
+from sarlearn.classifiers._trust import (
+    forget_level,
+    look_again,
+    nothing_to_tell_apart,
+    range_only,
+    with_background,
+)
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
@@ -85,6 +95,13 @@ class SAREMClassifier(SARClassifier):
         in one iteration.
     max_iter : int >= 1, default=500
         EM iterations at most.
+    single_sample : bool, default=True
+        Whether labelled and unlabelled rows are one sample, the labelled ones a part of the
+        positives in it. False for case-control data: labelled rows and a background of the whole
+        population, collected apart (presence and background). Then the share of positives is not
+        identified: ``class_prior_`` and ``label_frequency_`` are NaN, and the class probabilities
+        are right up to a factor only; the ranking stands, and
+        :func:`sarlearn.inspection.relative_prevalence` compares groups.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
         Model of ``f`` instead of logistic regression; ``C`` is then without effect. It is asked
         about the rows it was fitted to: choose one that generalises (few leaves, strong shrinkage,
@@ -109,6 +126,23 @@ class SAREMClassifier(SARClassifier):
         Indices of the propensity columns.
     class_prior_ : float
         Mean of ``f`` over the training rows, an estimate of ``P(y=1)``.
+    class_prior_range_ : tuple of float
+        Class priors that the labels leave open: of linear and flexible scores that explain held-out
+        labels about equally well, and the estimate itself, widened a little.
+        ``experiments/honesty`` says how often it holds the truth on data that its rules had not
+        seen. It holds for one sample of labelled and unlabelled rows; see ``single_sample``.
+    identification_width_ : float
+        The width of that range.
+    certainty_ : {"well", "roughly", "only by the model's shape", "not at all"}
+        How far the labels pin the class prior down: the range is at most 0.15 wide, or at most
+        0.38; no row is surely positive, or the labels contradict the form of the models; or
+        neither. ``fit`` warns in the last two cases (:class:`~sarlearn.exceptions.TrustWarning`).
+    goodness_ : dict of str to float
+        What the second opinion on the fit found: ``misfit``, ``gain`` of a flexible score in nats
+        per labelled row, ``sure`` (the 99th percentile of the class probability), the class priors
+        ``shape_free_low`` and ``shape_free_high`` that the labels admit without the form of the
+        models, ``propensity_effect`` and ``extreme_propensity_share``. Empty with fewer than 200
+        rows or 20 labels. See :func:`sarlearn.inspection.goodness_of_fit`.
     label_frequency_ : float
         Share of the positives that is labelled: ``P(s=1) / class_prior_``.
     n_iter_ : int
@@ -148,6 +182,7 @@ class SAREMClassifier(SARClassifier):
         | {
             "propensity_features": "no_validation",
             "classifier_features": "no_validation",
+            "single_sample": ["boolean"],
             "classifier": [HasMethods(["fit"]), None],
             "propensity_C": [Interval(Real, 0, None, closed="neither")],
             "propensity_estimator": [HasMethods(["fit"]), None],
@@ -166,6 +201,7 @@ class SAREMClassifier(SARClassifier):
         window=10,
         tol=None,
         max_iter=500,
+        single_sample=True,
         classifier=None,
         propensity_estimator=None,
         pos_label=None,
@@ -179,6 +215,7 @@ class SAREMClassifier(SARClassifier):
         self.window = window
         self.tol = tol
         self.max_iter = max_iter
+        self.single_sample = single_sample
         self.classifier = classifier
         self.propensity_estimator = propensity_estimator
         self.pos_label = pos_label
@@ -217,11 +254,17 @@ class SAREMClassifier(SARClassifier):
             refuse_dask(X, f"SAREMClassifier({given}=...)")
         found = self._input(X, y, sample_weight, audited, audit_probability, audit_round)
         found = self._class_rows(found)
+        if not self.single_sample:
+            found = replace(found, rows=with_background(found.rows))
         if self.classifier is not None or self.propensity_estimator is not None:
             self._fit_estimators(found)
         else:
             self._fit_rows(found.rows, self.classes_)
         store_audit(self, found)
+        if self.class_prior_by_design_:
+            range_only(self, self.class_prior_range_)
+        else:
+            self._look_again(found.rows)
         return self
 
     def _fit_rows(self, rows: Rows, classes: np.ndarray):
@@ -248,6 +291,17 @@ class SAREMClassifier(SARClassifier):
         self.propensity_intercept_ = fit.propensity_theta[-1:]
         self._store(fit.result, fit.class_prior, label_share(rows))
         return self
+
+    def _look_again(self, rows: Rows) -> None:
+        if not self.single_sample:
+            forget_level(self)
+        elif nothing_left(rows, self.propensity_features_):
+            nothing_to_tell_apart(self, label_share(rows))
+        else:
+            some = sample_of(rows)
+            X = some.X.astype(np.float64)
+            eta, e = self._logit(X), np.clip(self._propensity(X), 1e-12, 1 - 1e-12)
+            look_again(self, X, some.labelled, some.weight, eta, logit(e), n_rows=rows.shape[0])
 
     def _columns(self, n_columns: int) -> np.ndarray:
         names = getattr(self, "feature_names_in_", None)

@@ -7,6 +7,7 @@ from sarlearn.cli import paths
 from sarlearn.cli.options import (
     AUDIT_PROBABILITY,
     AUDITED,
+    BACKGROUND,
     CLASS_PRIOR,
     DATES,
     DROP,
@@ -102,6 +103,7 @@ def app() -> None:
 @AUDITED
 @AUDIT_PROBABILITY
 @CLASS_PRIOR
+@BACKGROUND
 @SEED
 @OUTPUT
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")

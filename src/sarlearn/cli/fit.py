@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sarlearn._words import about, odds_sentence
+from sarlearn.cli.background import background_summary, check_background, tell
 from sarlearn.cli.common import (
     Roles,
     Rows,
@@ -22,6 +23,7 @@ from sarlearn.cli.evidence import audit_columns, parse_class_prior, read_audits
 from sarlearn.cli.progress import progress, watched
 from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.reporting.checks import check_sentences
+from sarlearn.reporting.words import UNSURE, relative_sentence
 from sarlearn.saving import save
 from sarlearn.tables.pipeline import TablePipeline, make_table_classifier
 
@@ -54,11 +56,15 @@ def fit(
     check: bool,
     jobs: int,
     dask: str | None,
+    background: bool,
     as_json: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
     method = method or ("cross-fit" if dask is None else "sar-em")
     settings = _settings(method, classifier, decay, C, stop, seed)
+    if background:
+        check_background(report, check, dask, classifier)
+        settings["single_sample"] = False
     settings |= _known_prior(class_prior, method, classifier)
     if propensity_only and (method, classifier) == ("cross-fit", "boosting"):
         raise ValueError("--propensity-only needs --classifier logistic, or --method sar-em.")
@@ -115,6 +121,9 @@ def fit(
         "labelled": int(s.sum()) if whole is None else whole["labelled"],
     }
     save(model, output, notes=notes)  # before the checks, which may be stopped
+    if background:
+        tell(background_summary(model, frame, s, messages), output, as_json=as_json)
+        return
     checks = None
     if check:
         checks = _checked(model, frame, s, together, jobs, seed)
@@ -256,6 +265,12 @@ def print_summary(summary: dict[str, Any]) -> None:
     """The main figures of a summary as text."""
     data, estimates = summary["data"], summary["estimates"]
     hidden, prior, frequency = _ranges(summary["certainty"])
+    certainty = summary["certainty"]
+    if certainty is not None and certainty["word"] in UNSURE:
+        print_text(f"{summary['text']['sure']}\n")
+        for compared in summary["groups"]:
+            print_text(relative_sentence(compared))
+        print_text("\nAs a guess:")
     print_text(summary["text"]["headline"])
     print_rows(
         [
@@ -271,7 +286,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         for row in summary["propensity"]["odds"]:
             print_text(f"  {row['level']}: {odds_sentence(row, 'being labelled')}")
     print_text(f"\n{summary['text']['review']}")
-    if summary["text"]["sure"]:
+    if summary["text"]["sure"] and certainty["word"] not in UNSURE:
         print_text(f"\n{summary['text']['sure']}")
     if summary["checks"]:
         print_text("\nChecks:")

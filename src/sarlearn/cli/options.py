@@ -46,6 +46,12 @@ CLASS_PRIOR = click.option(
     help="Share of positives known from elsewhere: 0.12, bounds 0.08,0.15, or a mean and its "
     "standard error 0.12+-0.02.",
 )
+BACKGROUND = click.option(
+    "--background",
+    is_flag=True,
+    help="Labelled and unlabelled rows were collected apart (presence and background, cases and "
+    "controls): rank rows and compare groups, and tell no class prior.",
+)
 WEIGHT = click.option(
     "--weight", help="Column that says how many rows each row stands for; not learned from."
 )

@@ -10,7 +10,7 @@ Filter by class, never by text::
 This room lies below all others and imports none of them.
 """
 
-from sarlearn.exceptions._base import SarlearnWarning, warn
+from sarlearn.exceptions._base import SarlearnWarning, TrustWarning, warn
 from sarlearn.exceptions._labels import GuessedLabelWarning, MostlyLabelledWarning
 from sarlearn.exceptions._learning import (
     FEW_LABELS,
@@ -71,6 +71,7 @@ __all__ = [
     "StrayCellsWarning",
     "SwapWarning",
     "TableWarning",
+    "TrustWarning",
     "UnequalPropensityWarning",
     "UnidentifiedWarning",
     "UnlabelledStratumWarning",

@@ -25,6 +25,14 @@ class SarlearnWarning(UserWarning):
         return super().__reduce__()
 
 
+class TrustWarning(SarlearnWarning):
+    """Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+
+    Silencing it silences what the second opinion on a fit found, and nothing about the input or
+    about convergence.
+    """
+
+
 def warn(warning: Warning) -> None:
     """Issue a warning that points at the first line outside of this package and scikit-learn.
 

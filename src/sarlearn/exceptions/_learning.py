@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from sarlearn.exceptions._base import SarlearnWarning
+from sarlearn.exceptions._base import SarlearnWarning, TrustWarning
 
 # Below this number of labelled rows every estimate is very uncertain.
 FEW_LABELS = 30
@@ -110,7 +110,7 @@ class NoPropensityWarning(SarlearnWarning):
 
 
 @dataclass(eq=False)
-class UnidentifiedWarning(SarlearnWarning):
+class UnidentifiedWarning(TrustWarning):
     """The labels admit a wide range of class priors.
 
     Parameters

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sarlearn.exceptions._base import SarlearnWarning
+from sarlearn.exceptions._base import TrustWarning
 
 
 @dataclass(eq=False)
-class MisfitWarning(SarlearnWarning):
+class MisfitWarning(TrustWarning):
     """The model does not explain the labels: another one predicts them better.
 
     Parameters
@@ -27,18 +27,21 @@ class MisfitWarning(SarlearnWarning):
     columns: Sequence[str] = ()
 
     def __str__(self) -> str:
-        where = f" It bends with {_listed(self.columns)}." if self.columns else ""
+        why = (
+            f"their chance is not linear in {_listed(self.columns)}"
+            if self.columns
+            else f"observed and expected ones differ (misfit {self.statistic:.1f}), or a flexible "
+            f"model predicts held-out ones better (by {self.gain:.2f} nats per labelled row)"
+        )
         return (
-            "The model does not explain the labels: where it expects few or many, others are "
-            f"seen (misfit {self.statistic:.1f}), or a flexible model predicts held-out labels "
-            f"better (by {self.gain:.2f} nats per labelled row).{where} The class prior may be far "
-            "off. Transform skewed columns, use a boosted class model, or add attributes; "
-            "goodness_of_fit shows where it fails."
+            f"The model does not explain the labels: {why}. The class prior may be far off. "
+            "Transform skewed columns, use a boosted class model, or name a driver of labelling "
+            "that is missing; goodness_of_fit shows where the model fails."
         )
 
 
 @dataclass(eq=False)
-class SwapWarning(SarlearnWarning):
+class SwapWarning(TrustWarning):
     """Class and propensity seem to have changed places.
 
     Parameters
@@ -62,7 +65,7 @@ class SwapWarning(SarlearnWarning):
 
 
 @dataclass(eq=False)
-class LeakageWarning(SarlearnWarning):
+class LeakageWarning(TrustWarning):
     """Columns that all but determine the label.
 
     Parameters
@@ -86,7 +89,7 @@ class LeakageWarning(SarlearnWarning):
 
 
 @dataclass(eq=False)
-class UnnamedDriverWarning(SarlearnWarning):
+class UnnamedDriverWarning(TrustWarning):
     """Labelling also seems to follow columns that were not named.
 
     Parameters
@@ -109,7 +112,7 @@ class UnnamedDriverWarning(SarlearnWarning):
 
 
 @dataclass(eq=False)
-class ShapeWarning(SarlearnWarning):
+class ShapeWarning(TrustWarning):
     """The class prior rests on the form of the models: nothing in the rows is surely positive.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 
 from sarlearn._compat import safe_indexing
-from sarlearn._engine.examine import DRIVER, MISFIT, Examination, examine, sample_rows
+from sarlearn._engine.examine import BEND, DRIVER, MISFIT, Examination, examine, sample_rows
 from sarlearn._engine.goodness import LabelGrid, label_grid, shape_free
 from sarlearn._view.inputs import listed
 from sarlearn._view.parts import take_apart
@@ -41,7 +41,7 @@ class GoodnessOfFit:
     swapped : bool
         Whether class and propensity bear the marks of having changed places.
     sure : float
-        The 99th percentile of the class probability. Below 0.97 no row is surely positive, and the
+        The 99th percentile of the class probability. Far below 1 no row is surely positive, and the
         class prior rests on the shape of the models.
     bounds : tuple of float
         Class priors that the labels admit without that shape: the class probabilities may all be
@@ -261,27 +261,28 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
         eta[rows],
         zeta[rows],
     )
-    found = describe(grid, seen, parts.names, float(parts.final.class_prior_), n_bins)
+    found = _described(grid, seen, parts.names, parts.final, n_bins)
     if not hasattr(parts.final, "coef_"):
         found.bends = {}  # a class model without coefficients need not be linear in anything
     return found
 
 
-def describe(
-    grid: LabelGrid, seen: Examination, names: Sequence[str], class_prior: float, n_bins: int = 10
+def _described(
+    grid: LabelGrid, seen: Examination, names: Sequence[str], model, n_bins: int
 ) -> GoodnessOfFit:
     """The result of a grid of all rows and an examination of some."""
+    slope = float(getattr(model, "slope_", 1.0))
     return GoodnessOfFit(
         misfit=grid.misfit,
         by_score=_table(grid.strata(n_bins, 1)),
         by_propensity=_table(grid.strata(1, 5)),
         gain=seen.gain,
         drivers=_named(names, seen.driver_z, DRIVER),
-        bends=_named(names, seen.bend_z, DRIVER),
+        bends=_named(names, seen.bend_z, BEND),
         leaks={names[j]: float(area) for j, area in zip(*seen.leaks, strict=True)},
-        swapped=seen.swapped,
+        swapped=seen.swapped(slope),
         sure=grid.probability_quantile(0.99),
-        bounds=shape_free(grid, class_prior),
+        bounds=shape_free(grid, float(model.class_prior_)),
     )
 
 

@@ -244,6 +244,10 @@ class _Rows:
         f = np.clip(parts.probability(), 1e-12, 1 - 1e-12)
         self.e = np.clip(parts.propensity(), 1e-9, 1 - 1e-12)
         self.labelled = labelled
+        # Where labelled rows were collected apart, the background alone shows how many rows
+        # there are of each kind.
+        two_samples = not getattr(parts.final, "single_sample", True)
+        self.counted = ~labelled if two_samples else np.ones(len(labelled), dtype=bool)
         attributes = _dense(parts.matrix, parts.propensity_positions)
         spread = attributes.std(axis=0)
         attributes = (attributes - attributes.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -272,10 +276,10 @@ class _Rows:
     def shares(self, member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of each column's rows: the share of positives, and the influence of rows on its log."""
         inverse = np.where(self.labelled, 1 / self.e, 0.0)
-        count = member.sum(axis=0)
+        count = np.maximum(self.counted @ member.astype(float), 1.0)
         share = inverse @ member / count
         safe = np.where(share > 0, share, 1.0)
-        drawn = member * (inverse[:, None] - share) / (count * safe)
+        drawn = member * (inverse[:, None] - self.counted[:, None] * share) / (count * safe)
         slope = -(member * (inverse * (1 - self.e))[:, None]).T @ self.propensity_design
         slope /= (count * safe)[:, None]
         return share, drawn + self.moves @ slope.T

@@ -8,7 +8,8 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import CS
 from sarlearn._engine.label_model import PROFILE_DROP
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit, warn_wide
+from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit
+from sarlearn.classifiers._trust import look_at_cross_fit
 from sarlearn.classifiers.base import Input
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._kernels import scale_columns
@@ -49,11 +50,11 @@ class CrossFitPrior(PriorEstimator):
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
     class_prior_range_ : tuple of float
-        Class priors of the rows given, labelled and unlabelled together, whose profile likelihood
-        is within 1.92 of the best. Not a confidence interval.
-    identification_width_ : float
-        The width of that range. Above 0.2 the labels do not pin the class prior down, and ``fit``
-        warns.
+        Class priors of the rows given, labelled and unlabelled together, that the labels leave
+        open; as :class:`~sarlearn.CrossFitSARClassifier` has it.
+    identification_width_, certainty_, goodness_ : float, str and dict
+        Its width, how far the labels pin the class prior down in a word, and the figures behind
+        it; likewise.
     slope_ : float
         ``a``.
     curve_ : PriorCurve
@@ -117,9 +118,9 @@ class CrossFitPrior(PriorEstimator):
             rows = RowBlocks(X).attach(labelled=labelled)
             found = run_cross_fit(self, Input(rows, X), columns)
         profile, labels = found.profile, found.labels
-        self.slope_ = float(labels.slope)
-        self.class_prior_range_ = (profile.low, profile.high)
-        self.identification_width_ = profile.width
+        self.slope_, self.class_prior_ = float(labels.slope), labels.class_prior
+        self.propensity_features_ = columns
+        look_at_cross_fit(self, found)
         self.curve_ = PriorCurve(
             profile.class_prior,
             profile.log_likelihood - labels.log_likelihood,
@@ -131,6 +132,5 @@ class CrossFitPrior(PriorEstimator):
             name="profile log-likelihood",
             peak=True,
         )
-        warn_wide(found)
         share = float(labelled.mean())
         return Estimate((labels.class_prior - share) / (1 - share))

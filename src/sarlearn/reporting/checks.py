@@ -9,14 +9,18 @@ from sklearn.base import clone
 
 from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Parts, take_apart
-from sarlearn.inspection import bootstrap, identifiability, scar_test, sensitivity
+from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.inspection import bootstrap, identifiability, scar_test, sensitivity, unnamed_drivers
 from sarlearn.reporting.comparison import draw_rows
 from sarlearn.reporting.effects import propensity_odds
+from sarlearn.reporting.words import drivers_sentence
 
 # Checks refit the model some two hundred times. On a sample the intervals are wider than on all
 # rows, never narrower.
 MAX_ROWS = 10_000
 DECAYS = (0.8, 0.9, 1.0)
+# Drivers that were not named, each of which is tried as one that is.
+MAX_DRIVERS = 3
 
 Watch = Callable[[str], AbstractContextManager]
 
@@ -60,8 +64,9 @@ def run_checks(
     Returns
     -------
     dict
-        ``scar_test``, ``intervals``, ``identifiability`` and ``sensitivity``, each with a
-        ``text``; a check that does not apply has nothing else. ``rows`` says how many were used.
+        ``scar_test``, ``drivers``, ``intervals``, ``identifiability`` and ``sensitivity``, each
+        with a ``text``; a check that does not apply has nothing else. ``rows`` says how many were
+        used.
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)
@@ -69,13 +74,16 @@ def run_checks(
         rows = draw_rows(labelled, MAX_ROWS)
         groups = None if groups is None else np.asarray(groups)[rows]
         matrix, labelled = safe_indexing(parts.matrix, rows), labelled[rows]
-        final = clone(parts.final).fit(matrix, parts.final.classes_[labelled.astype(int)])
+        with no_second_opinion():
+            final = clone(parts.final).fit(matrix, parts.final.classes_[labelled.astype(int)])
         parts = take_apart(model, safe_indexing(X, rows))
         parts.final = final
     seen = parts.final.classes_[labelled.astype(int)]
     with watch("Testing one label frequency for all"):
         test = _test(parts, labelled, n_draws, n_jobs, random_state)
-    found: dict[str, Any] = {"rows": parts.n_rows, "scar_test": test}
+    with watch("Looking at columns that were not named"):
+        drivers = _drivers(parts, labelled)
+    found: dict[str, Any] = {"rows": parts.n_rows, "scar_test": test, "drivers": drivers}
     if not hasattr(parts.final, "coef_") or not hasattr(parts.final, "propensity_coef_"):
         why = "Made for logistic models only; refits of other classifiers would take hours."
         return found | {
@@ -97,8 +105,29 @@ def run_checks(
             "text": result.verdict,
         }
     with watch("Trying other choices"):
-        found["sensitivity"] = _sensitivity(parts, seen)
+        found["sensitivity"] = _sensitivity(parts, seen, drivers["columns"])
     return found
+
+
+def _drivers(parts: Parts, labelled) -> dict[str, Any]:
+    """Columns that were not named and that labelling seems to follow."""
+    groups = {attribute.name: attribute.positions.tolist() for attribute in parts.attributes}
+    found = unnamed_drivers(
+        _numbers(parts.matrix), labelled, parts.propensity_positions.tolist(), groups=groups
+    )
+    text = (
+        drivers_sentence(list(found))
+        if found
+        else (
+            "Labelling does not seem to follow any column that was not named; one that the class "
+            "model absorbs would not be seen."
+        )
+    )
+    return {"columns": list(found), "gain": found, "text": text}
+
+
+def _numbers(matrix):
+    return np.asarray(matrix, dtype=np.float64) if hasattr(matrix, "columns") else matrix
 
 
 def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[str, Any]:
@@ -109,11 +138,8 @@ def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[st
             "frequency for all against; sarlearn check tries candidates."
         }
     flexible = not hasattr(parts.final, "coef_")
-    matrix = parts.matrix
-    if hasattr(matrix, "columns"):
-        matrix = np.asarray(matrix, dtype=np.float64)
     result = scar_test(
-        matrix,
+        _numbers(parts.matrix),
         labelled.astype(int),
         parts.propensity_positions.tolist(),
         n_draws=n_draws,
@@ -186,8 +212,9 @@ def _interval(name: str, estimate, low, high, kind: str) -> dict[str, Any]:
     }
 
 
-def _sensitivity(parts: Parts, seen) -> dict[str, Any]:
-    """Other decays, each propensity attribute left out, none of them; and a propensity off."""
+def _sensitivity(parts: Parts, seen, drivers: list[str]) -> dict[str, Any]:
+    """Other decays, each propensity attribute left out, none of them, each driver added; and a
+    propensity that is off."""
     final, matrix = parts.final, parts.matrix
     decays = [decay for decay in DECAYS if decay != final.decay]
     result = sensitivity(final, matrix, seen, decay=decays)
@@ -195,14 +222,18 @@ def _sensitivity(parts: Parts, seen) -> dict[str, Any]:
         _choice(f"decay {decay:g}", row) for decay, row in zip(decays, result.rows, strict=True)
     ]
     named = parts.propensity_attributes
+    choices: dict[str, list[int]] = {
+        f"with {name}": [*parts.propensity_positions, *parts.attribute(name).positions]
+        for name in drivers[:MAX_DRIVERS]
+    }
     if named:
-        choices: dict[str, list[int]] = {}
         for left_out in named if len(named) > 1 else []:
             others = [a for a in named if a is not left_out]
             choices[f"without {left_out.name}"] = np.concatenate(
                 [a.positions for a in others]
             ).tolist()
         choices["no propensity column (SCAR)"] = []
+    if choices:
         tried = sensitivity(final, matrix, seen, propensity_features=list(choices.values()))
         rows += [_choice(name, row) for name, row in zip(choices, tried.rows, strict=True)]
     scaled = [
@@ -252,5 +283,6 @@ def check_sentences(checks: dict[str, Any]) -> list[str]:
     """The results for a terminal, a paragraph a check."""
     return [
         checks[name]["text"]
-        for name in ("scar_test", "intervals", "identifiability", "sensitivity")
+        for name in ("scar_test", "drivers", "intervals", "identifiability", "sensitivity")
+        if name in checks
     ]

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sarlearn._compat import safe_indexing
 from sarlearn._view.curves import label_calibration
 from sarlearn._view.parts import Parts
+from sarlearn.classifiers._trust import no_second_opinion
 
 # Beyond this many rows the other models are fitted to a sample: a report should not take longer
 # than the fit it tells of. Other classifiers than the logistic one take far longer.
@@ -32,7 +33,8 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
     with warnings.catch_warnings():  # the report warns of the model it is about, not of these
         warnings.simplefilter("ignore")
         if "propensity_features" in parts.final.get_params(deep=False):
-            scar = clone(parts.final).set_params(propensity_features=()).fit(matrix, s)
+            with no_second_opinion():
+                scar = clone(parts.final).set_params(propensity_features=()).fit(matrix, s)
             approaches.append(("SCAR", scar, *_predictions(scar, matrix)))
         naive = _naive(parts.final, matrix, s)
     approaches.append(("naive", None, naive, np.ones(len(rows))))

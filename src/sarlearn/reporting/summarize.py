@@ -231,7 +231,7 @@ def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any]) -> list[str]:
 
 def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
     """What the labels leave open of the class prior, for a model that knows."""
-    if not hasattr(parts.final, "class_prior_range_"):
+    if not hasattr(parts.final, "certainty_"):
         return None
     low, high = map(float, parts.final.class_prior_range_)
     n_labelled = float(labelled.sum())
@@ -246,6 +246,8 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
         "n_audited": int(getattr(parts.final, "n_audited_", 0)),
         "rows_for_5_points": getattr(parts.final, "audit_rows_needed_", None),
         "labels_only": _labels_only(parts.final),
+        "word": parts.final.certainty_,
+        "goodness": dict(parts.final.goodness_),
     }
     if fitted_to(parts.final, f):  # of other rows than those of the fit the range says nothing
         ends = [max(end * parts.n_rows, n_labelled) for end in (low, high)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sarlearn._words import (
-    WIDE,
+    SURE,
     about,
     checked_sentence,
     listed,
@@ -25,6 +25,8 @@ from sarlearn.exceptions import (
     UnnamedDriverWarning,
 )
 
+# Words for a class prior that is not to lead what is told.
+UNSURE = ("only by the model's shape", "not at all")
 # The warning of a fit that says the same as a problem of goodness_of_fit.
 PROBLEMS = {
     "misfit": MisfitWarning,
@@ -104,7 +106,7 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
             "settled; allow more rounds (max_iter) or use fewer propensity attributes.",
         )
     certainty = summary["certainty"]
-    if certainty is not None and certainty["width"] > WIDE:
+    if certainty is not None and certainty["word"] == "not at all":
         yield UnidentifiedWarning, sure_sentence(summary)
     if not 0.005 < summary["estimates"]["class_prior"] < 0.995:
         yield (
@@ -136,11 +138,25 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
         depends,
         "Somewhere in the table are rows that are surely positive; without them, a common class "
         "labelled rarely looks the same as a rare class labelled often.",
-        "The rows are a fair sample of those the answer is wanted for.",
+        "The rows, labelled and unlabelled together, are one fair sample of those the answer is "
+        "wanted for. Where the labelled rows were collected apart (presence and background, cases "
+        "and controls), the class prior follows from how many of each were taken and says nothing.",
         "The figures are estimates"
         + ("" if summary["checks"] or summary["certainty"] else " without error bars")
         + ". Groups with few labelled rows are the least certain.",
     ]
+
+
+def relative_sentence(compared: dict[str, Any]) -> str:
+    """How groups compare, whatever the class prior is."""
+    groups = "; ".join(
+        f"{group['group']} {group['ratio']:.2f} ({group['low']:.2f} to {group['high']:.2f})"
+        for group in compared["groups"]
+    )
+    return (
+        f"Share of positives by {compared['by']}, times that of all rows, whatever "
+        f"the class prior is: {groups}."
+    )
 
 
 def drivers_sentence(drivers: Sequence[str]) -> str:
@@ -236,7 +252,8 @@ def sure_sentence(summary: dict[str, Any]) -> str:
             f"{low:.1%} to {high:.1%}; the labels alone would have said "
             f"{certainty['labels_only']:.1%}."
         )
-    return range_sentence(low, high, hidden)
+    surely = certainty["goodness"].get("sure", 1.0) >= SURE
+    return range_sentence(low, high, certainty["word"], hidden, surely=surely)
 
 
 def comparison_sentence(summary: dict[str, Any]) -> str:

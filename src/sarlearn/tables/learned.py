@@ -18,6 +18,7 @@ class LearnedAttributes:
 
     class_prior_ = _of_the_last_step("class_prior_")
     class_prior_range_ = _of_the_last_step("class_prior_range_")
+    certainty_ = _of_the_last_step("certainty_")
     identification_width_ = _of_the_last_step("identification_width_")
     label_frequency_ = _of_the_last_step("label_frequency_")
     n_iter_ = _of_the_last_step("n_iter_")

@@ -1,0 +1,258 @@
+"""What a learner says of its own class prior after a fit: a range, a word, and warnings."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+from scipy.special import expit, logit
+
+from sarlearn._engine.blocks import Block
+from sarlearn._engine.crossfit import CrossFit
+from sarlearn._engine.examine import (
+    BEND,
+    DRIVER,
+    MIN_LABELLED,
+    MIN_ROWS,
+    SURE,
+    Examination,
+    Opinion,
+    examine,
+    sample_of,
+    sample_rows,
+)
+from sarlearn._engine.propensity import label_share
+from sarlearn._engine.rows import Rows
+from sarlearn.exceptions import (
+    LeakageWarning,
+    MisfitWarning,
+    ShapeWarning,
+    SwapWarning,
+    UnidentifiedWarning,
+    UnnamedDriverWarning,
+    warn,
+)
+
+# Widths of the range, chosen on one half of experiments/honesty: up to the first the class prior
+# is pinned down well, up to the second roughly, beyond it not at all.
+NARROW, WIDE = 0.15, 0.38
+# How many times as far from the estimate the ends are as the opinions put them; the share among
+# the rows given varies by chance besides.
+WIDEN = 1.15
+# What the background weighs, in units of the labelled rows. Between 10 and 100 the answer still
+# moves with the number of background rows; at 1,000 EM crawls.
+BACKGROUND = 100.0
+# An estimate this far outside of what held-out scores admit rests on something else than labels.
+APART = 0.02
+_SILENT: ContextVar[bool] = ContextVar("sarlearn_no_second_opinion", default=False)
+
+
+def look_again(
+    model,
+    X,
+    labelled: np.ndarray,
+    weight: np.ndarray | None,
+    eta: np.ndarray,
+    zeta: np.ndarray,
+    own: tuple[float, float] | None = None,
+    *,
+    log_likelihood: float | None = None,
+    n_rows: int | None = None,
+    columns: np.ndarray | None = None,
+    names: Sequence[str] | None = None,
+) -> None:
+    """A second opinion on a fit, as attributes of the model and as warnings.
+
+    Parameters
+    ----------
+    model : learner
+        With ``class_prior_``, ``propensity_features_``, and names of its columns where it has any.
+    X, labelled, weight : the rows, or a sample of them
+    eta, zeta : ndarray of shape (n_rows,)
+        Logits of ``f``, held out where the learner has such, and of ``e``.
+    own : (float, float), default=None
+        The learner's own range, by a held-out score.
+    log_likelihood : float, default=None
+        Of the labels by that score, on the rows given; by default that of ``eta`` and ``zeta``.
+    n_rows : int, default=None
+        Of the whole table, where the rows are a sample.
+    columns, names : ndarray of int and sequence of str, default=None
+        The propensity's columns of ``X``, and what to call all of them, where ``X`` is not what
+        the user gave.
+    """
+    share = float(np.average(labelled, weights=weight))
+    if _SILENT.get() or len(labelled) < MIN_ROWS or labelled.sum() < MIN_LABELLED:
+        range_only(model, (share, 1.0) if own is None else own)
+        return
+    rows = sample_rows(labelled)
+    total = len(labelled) if n_rows is None else n_rows
+    part = [None if column is None else column[rows] for column in (labelled, eta, zeta, weight)]
+    labelled, eta, zeta, weight = part
+    mine = None
+    if own is not None:
+        value = _log_likelihood(eta, zeta, labelled, weight)
+        if log_likelihood is not None:
+            value = log_likelihood
+        mine = Opinion("the model's own", float(model.class_prior_), *own, value)
+    seen = examine(
+        X[rows],
+        model.propensity_features_ if columns is None else columns,
+        labelled,
+        eta,
+        zeta,
+        weight,
+        own=mine,
+        n_rows=total if total > len(rows) else None,
+    )
+    _store(model, seen)
+    _tell(model, seen, names or _names(model, len(seen.driver_z)))
+
+
+@contextmanager
+def no_second_opinion() -> Iterator[None]:
+    """Within it fits do without: resamples and trials of settings that nobody reads one by one."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
+
+
+def look_at_cross_fit(model, found: CrossFit) -> None:
+    """The same of a cross-fit, whose scores are held out; or that nothing tells the two apart."""
+    if found.kept:
+        share = label_share(found.rows)
+        nothing_to_tell_apart(model, share)
+        warn(UnidentifiedWarning(float(model.class_prior_), share, 1.0, debiased=False))
+        return
+    some, labels = sample_of(found.rows), found.labels
+    look_again(
+        model,
+        some.X,
+        some.labelled,
+        some.weight,
+        labels.slope * some.score + labels.intercept,
+        logit(np.clip(some.e, 1e-12, 1 - 1e-12)),
+        (found.profile.low, found.profile.high),
+        n_rows=found.rows.shape[0],
+    )
+
+
+def with_background(rows: Rows) -> Rows:
+    """Rows that were sampled apart: the background counts many times the labelled rows.
+
+    Where labelled rows and a background of all kinds of rows are two samples, the odds of a label
+    among the rows given are proportional to ``f e``. With a heavy background they are so small
+    that ``f e``, up to a factor, is also their probability, whatever the number of background rows
+    (W. Fithian and T. Hastie, Finite-sample equivalence in statistical models for presence-only
+    data, Annals of Applied Statistics 7, 2013).
+    """
+    labelled, background = rows.total(_two_weights)
+    return rows.map(_weighted, BACKGROUND * labelled / background)
+
+
+def _two_weights(block: Block) -> np.ndarray:
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight
+    return np.array([weight[block.labelled].sum(), weight[~block.labelled].sum()])
+
+
+def _weighted(block: Block, ratio: float) -> Block:
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight
+    return block.with_columns(weight=np.where(block.labelled, weight, ratio * weight))
+
+
+def forget_level(model) -> None:
+    """Take away what two samples cannot tell: the class prior and the label frequency."""
+    model.class_prior_ = model.label_frequency_ = model.mean_probability_ = float("nan")
+    range_only(model, (0.0, 1.0))
+    model.certainty_ = "not at all"
+
+
+def nothing_to_tell_apart(model, label_share: float) -> None:
+    """Every column is a propensity attribute: any class prior explains the labels."""
+    range_only(model, (label_share, 1.0))
+    model.certainty_ = "not at all"
+
+
+def range_only(model, found: tuple[float, float]) -> None:
+    """The learner's own range, where there is no second opinion."""
+    low, high = float(found[0]), float(found[1])
+    model.class_prior_range_, model.identification_width_ = (low, high), high - low
+    model.certainty_, model.goodness_ = certainty(high - low, 1.0), {}
+
+
+def _log_likelihood(eta, zeta, labelled, weight) -> float:
+    chance = np.clip(expit(eta) * expit(zeta), 1e-300, 1 - 1e-15)
+    logs = np.where(labelled, np.log(chance), np.log1p(-chance))
+    return float(logs.sum() if weight is None else weight @ logs)
+
+
+def _store(model, seen: Examination) -> None:
+    prior = float(model.class_prior_)
+    low, high = seen.class_prior_range
+    apart = max(low - prior, prior - high) > APART
+    # Never below the share of labels, which are positives, nor above 1.
+    below, above = (
+        float(np.hypot(WIDEN * max(off, 0.0), 1.96 * seen.chance))
+        for off in (prior - low, high - prior)
+    )
+    low, high = max(prior - below, min(seen.label_share, prior)), min(prior + above, 1.0)
+    model.class_prior_range_ = (low, high)
+    model.identification_width_ = high - low
+    model.certainty_ = certainty(high - low, seen.sure)
+    if apart or len(seen.leaks[0]):
+        model.certainty_ = "not at all"
+    elif seen.misfits and model.certainty_ != "not at all":
+        model.certainty_ = "only by the model's shape"
+    model.goodness_ = {
+        "misfit": seen.misfit,
+        "gain": seen.gain,
+        "sure": seen.sure,
+        "shape_free_low": max(prior * seen.propensity_top, 0.0),
+        "shape_free_high": min(prior / max(seen.sure, 1e-9), 1.0),
+        "propensity_effect": seen.propensity_effect,
+        "extreme_propensity_share": seen.extreme,
+    }
+
+
+def certainty(width: float, sure: float) -> str:
+    """How far the labels pin the class prior down, in a word."""
+    if width > WIDE:
+        return "not at all"
+    if sure < SURE:
+        return "only by the model's shape"
+    return "well" if width <= NARROW else "roughly"
+
+
+def _tell(model, seen: Examination, names: Sequence[str]) -> None:
+    prior, (low, high) = float(model.class_prior_), model.class_prior_range_
+    leaks, areas = seen.leaks
+    if len(leaks):  # nothing else can be said of such a fit
+        warn(LeakageWarning([names[j] for j in leaks], float(areas[0])))
+        return
+    slope = float(getattr(model, "slope_", 1.0))
+    if seen.swapped(slope):
+        warn(SwapWarning(slope, seen.propensity_effect))
+    if model.certainty_ == "not at all":
+        warn(UnidentifiedWarning(prior, low, high))
+    elif seen.sure < SURE:
+        bounds = (model.goodness_["shape_free_low"], model.goodness_["shape_free_high"])
+        warn(ShapeWarning(prior, *bounds))
+    drivers = _largest(seen.driver_z, DRIVER)
+    if len(drivers):
+        warn(UnnamedDriverWarning([names[j] for j in drivers], float(seen.driver_z[drivers[0]])))
+    if seen.misfits:
+        bent = [names[j] for j in _largest(seen.bend_z, BEND)]
+        warn(MisfitWarning(seen.misfit, seen.gain, bent))
+
+
+def _largest(z: np.ndarray, least: float) -> np.ndarray:
+    order = np.argsort(-np.abs(z), kind="stable")
+    return order[np.abs(z[order]) > least]
+
+
+def _names(model, n_columns: int) -> Sequence[str]:
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or len(names) != n_columns:
+        return [f"x{j}" for j in range(n_columns)]
+    return list(names)

@@ -1,0 +1,75 @@
+"""Goodness of fit: what is found in data that the model is right or wrong about."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+pytest.importorskip("matplotlib")
+
+from sarlearn import SAREMClassifier
+from sarlearn.inspection import GoodnessOfFitDisplay, goodness_of_fit
+
+
+def make(n_rows=1500, bend=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    y = rng.random(n_rows) < expit(3 * X[:, 0] + bend * (X[:, 1] ** 2 - 1))
+    return X, y, (y & (rng.random(n_rows) < expit(1 + 1.5 * X[:, 2]))).astype(int)
+
+
+@pytest.fixture(scope="module")
+def right():
+    X, _, s = make()
+    model = SAREMClassifier([2]).fit(X, s)
+    return goodness_of_fit(model, X, s), model, s
+
+
+def test_nothing_is_found_where_the_model_is_right(right):
+    found, model, s = right
+    assert found.problems == []
+    assert "Nothing in the labels contradicts the model" in str(found)
+    assert found.by_score["observed"].sum() == s.sum()
+    assert found.by_score["rows"].sum() == found.by_propensity["rows"].sum() == len(s)
+    low, high = found.bounds
+    assert s.mean() <= low <= model.class_prior_ <= high <= 1
+
+
+def test_values_are_plain_for_json(right):
+    found = right[0]
+    assert json.loads(json.dumps(found.to_dict()))["misfit"] == found.misfit
+
+
+def test_the_display_shows_both_tables(right):
+    display = right[0].plot()
+    assert [ax.get_xlabel() for ax in display.axes_] == ["class probability", "propensity"]
+    assert len(display.axes_[0].patches) == len(right[0].by_score["rows"])
+    again = GoodnessOfFitDisplay(right[0].by_score, right[0].by_propensity).plot(display.axes_)
+    assert again.figure_ is display.figure_
+
+
+def test_a_bend_of_the_class_is_named():
+    X, _, s = make(n_rows=3000, bend=2.0)
+    found = goodness_of_fit(SAREMClassifier([2]).fit(X, s), X, s)
+    assert next(iter(found.bends)) == "x1"
+    assert any("x1" in problem for problem in found.problems)
+    assert found.gain > 0
+
+
+def test_a_leak_is_named():
+    X, _, s = make()
+    X = np.column_stack([X, s + 0.1 * X[:, 0]])
+    found = goodness_of_fit(SAREMClassifier([2]).fit(X, s), X, s)
+    assert list(found.leaks) == ["x3"]
+
+
+def test_labels_that_are_elsewhere_are_a_misfit(right):
+    """A model held against labels that it did not see, and that follow another class."""
+    _, model, _ = right
+    X, _, _ = make()
+    rng = np.random.default_rng(5)
+    other = (rng.random(len(X)) < 0.8 * expit(-3 * X[:, 0])).astype(int)
+    found = goodness_of_fit(model, X, other)
+    assert found.misfit > 20
+    assert "are labelled and" in found.problems[0]
