@@ -248,13 +248,13 @@ def wrong_class_prior(by_size: pd.DataFrame, by_power: pd.DataFrame) -> str:
 def strategies(tables: Path) -> str:
     """Balanced accuracy by strategy and by set, and paired differences to NTC-tMI."""
     rows = cells(tables, "mechanisms", "mechanisms_boosted")
+    rows = rows if rows.empty else complete(rows)
     if rows.empty:
         return AISTATS.split("Labels are few")[0] + "\n\nNot measured yet.\n"
     labelled = rows.drop_duplicates(KEY)["n_labelled"]
     text = AISTATS.format(
         few=labelled.median(), fewest=labelled.min(), repeats=rows["repeat"].nunique()
     )
-    rows = complete(rows)
     text += f"\n{len(rows.drop_duplicates(KEY))} labellings that all learners have finished.\n"
     learners = rows.groupby("learner", sort=False)["balanced_accuracy"].mean().sort_values()
     names = list(learners.index[::-1])
