@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
@@ -72,7 +73,8 @@ def _effects(parts: Parts, rows: np.ndarray, random_state: int) -> np.ndarray:
     own = _dense(parts, rows)
     background = parts.sample(N_BACKGROUND, random_state)
     if hasattr(parts.final, "coef_"):
-        mean = np.asarray(parts.matrix.mean(axis=0), dtype=np.float64).ravel()
+        matrix = parts.matrix if sparse.issparse(parts.matrix) else np.asarray(parts.matrix)
+        mean = np.asarray(matrix.mean(axis=0), dtype=np.float64).ravel()
         linear = (own - mean) * parts.final.coef_[0]
         return np.column_stack([linear[:, a.positions].sum(axis=1) for a in parts.attributes])
     before = _logit(parts, own)

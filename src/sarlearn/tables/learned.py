@@ -45,14 +45,14 @@ class LearnedAttributes:
         Who gets labelled:
           age: One standard deviation more of age multiplies the odds of being labelled by ...
         """
-        return self[-1].summary(odds=self._table_odds())
+        return self[-1].summary(odds=self._table_odds())  # type: ignore[index]
 
     def _table_odds(self) -> list[dict]:
         """Odds ratios of being labelled, one per encoded propensity column, in its words."""
         from sarlearn.tables import TableEncoder
         from sarlearn.tables.names import origin
 
-        final, encoder = self[-1], self[0]
+        final, encoder = self[-1], self[0]  # type: ignore[index]
         coef = np.ravel(getattr(final, "propensity_coef_", ()))
         columns = getattr(final, "propensity_features_", ())
         if not isinstance(encoder, TableEncoder) or len(coef) != len(columns):
@@ -64,7 +64,10 @@ class LearnedAttributes:
             column = origin(name)
             if value is None:
                 scale = " on its logarithmic scale" if column in encoder.log_units_ else ""
-                row = {"level": column, "step": f"One standard deviation more of {column}{scale}"}
+                row: dict = {
+                    "level": column,
+                    "step": f"One standard deviation more of {column}{scale}",
+                }
                 change = slope
             else:
                 siblings = [c for n, c in zip(names, coef, strict=True) if origin(n) == column]
