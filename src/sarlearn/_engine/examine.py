@@ -126,13 +126,14 @@ def sample_of(rows: Rows) -> Sample:
     """A few thousand rows of those that lie anywhere, spread evenly."""
     pieces = (rows.part(MAX_ROWS) or rows).each(_known)
     X, *columns = zip(*pieces, strict=True)
-    return Sample(stack(list(X)), *(None if c[0] is None else np.concatenate(c) for c in columns))
+    return Sample(stack(list(X)), *(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
 
 
 def _known(block: Block) -> tuple:
     return block.matrix, block.labelled, block.weight, block.score, block.e
 
 
+# type: ignore[assignment]
 def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
     """Numbers of rows spread evenly over labelled and unlabelled ones, in their proportion."""
     if len(labelled) <= most:
@@ -178,7 +179,7 @@ def examine(
     at, drop = (eta, zeta), DROP
     if own is None:
         drop = DROP_FROM_BEST
-        own, *at = seen.opinion("linear", linear_scores(Z, [inverse], weight)[:, 0])
+        own, *at = seen.opinion("linear", linear_scores(Z, [inverse], weight)[:, 0])  # type: ignore[assignment]
     kernel = kernel_scores(Z, [labelled, inverse], weight)
     opinions = [
         own,

@@ -137,7 +137,7 @@ def label_pass(block: Block, theta: np.ndarray, known: bool, curved: bool) -> La
     if curved:
         # Of one row the expected information has rank one: its root times the design.
         of_f, _, of_e = likelihood.expected_information(f, not_f, e, not_e)
-        known = None if block.audited is None else ~np.isnan(block.audited)
+        known = None if block.audited is None else ~np.isnan(block.audited)  # type: ignore[assignment]
         if known is not None:
             of_f = np.where(known, 0.0, of_f)
             of_e = np.where(known, 0.0, of_e)

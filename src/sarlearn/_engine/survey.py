@@ -139,7 +139,7 @@ def strata_of(
     total, n_answers = float(weight.sum()), float((answered & ~certain).sum())
     if not n_answers:
         known = float(weight[labelled].sum() + weight[certain] @ audited[certain]) / total
-        return Strata(*np.empty((4, 0)), known) if (labelled | certain).all() else None
+        return Strata(*np.empty((4, 0)), known) if (labelled | certain).all() else None  # type: ignore[call-arg]
     parts = []
     for number in np.unique(rounds[answered & ~certain]):
         before = answered & ((rounds < number) | (certain & (rounds == number)))

@@ -25,7 +25,7 @@ def with_audits(given: "Input", audited, probability=None, round_of=None) -> "In
     """The input of a fit, with rows that know which classes audits have found."""
     labelled = given.rows.gather(_labelled)
     columns = [_in_memory(column, given.kept) for column in (audited, probability, round_of)]
-    audit = check_audit(*columns, labelled)
+    audit = check_audit(*columns, labelled)  # type: ignore[call-arg]
     if audit is None:
         return given
     rows = given.rows.attach(audited=audit.known).map(_without_empty)

@@ -87,7 +87,7 @@ def look_again(
     rows = sample_rows(labelled)
     total = len(labelled) if n_rows is None else n_rows
     part = [None if column is None else column[rows] for column in (labelled, eta, zeta, weight)]
-    labelled, eta, zeta, weight = part
+    labelled, eta, zeta, weight = part  # type: ignore[assignment]
     mine = None
     if own is not None:
         value = _log_likelihood(eta, zeta, labelled, weight)
@@ -131,8 +131,8 @@ def look_at_cross_fit(model, found: CrossFit) -> None:
         some.X,
         some.labelled,
         some.weight,
-        labels.slope * some.score + labels.intercept,
-        logit(np.clip(some.e, 1e-12, 1 - 1e-12)),
+        labels.slope * some.score + labels.intercept,  # type: ignore[operator,arg-type]
+        logit(np.clip(some.e, 1e-12, 1 - 1e-12)),  # type: ignore[arg-type]
         (found.profile.low, found.profile.high),
         n_rows=found.rows.shape[0],
     )

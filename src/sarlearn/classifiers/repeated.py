@@ -194,9 +194,9 @@ class RepeatedSARClassifier(PUClassifier):
             offset=check_offset(offset, (X.shape[0],), "offset"),
             chance_offset=check_offset(propensity_offset, visits.shape, "propensity_offset"),
         )
-        given = self._class_rows(Input(conditioned(rows), X))
+        given = self._class_rows(Input(conditioned(rows), X))  # type: ignore[assignment]
         fit = fit_chances(
-            given.rows,
+            given.rows,  # type: ignore[attr-defined]
             C=self.C,
             propensity_C=self.propensity_C,
             links=(self.link, self.propensity_link),

@@ -143,7 +143,7 @@ def column_importance(
         losses[2, j], losses[3, j] = found[1].mean(), found[1].std()
     order = np.argsort(-losses[0], kind="stable")
     names = [parts.attributes[j].name for j in order]
-    return ColumnImportance(names, *losses[:, order], log_likelihood=base)
+    return ColumnImportance(names, *losses[:, order], log_likelihood=base)  # type: ignore[misc]
 
 
 def _probability(parts: Parts, matrix: np.ndarray) -> np.ndarray:

@@ -214,7 +214,7 @@ def relative_prevalence(
 
 def _groups(parts: Parts, by) -> tuple[str, np.ndarray, list[str]]:
     if by is None or isinstance(by, str | int | np.integer):
-        attribute = parts.attribute(by)
+        attribute = parts.attribute(by)  # type: ignore[arg-type]
         codes, groups = attribute.strata(MAX_GROUPS)
         return attribute.name, codes, groups
     values = np.asarray(by)
@@ -223,10 +223,10 @@ def _groups(parts: Parts, by) -> tuple[str, np.ndarray, list[str]]:
             f"by must name an attribute or hold a group for each of the {parts.n_rows} rows; got "
             f"an array of shape {values.shape}."
         )
-    groups, codes = np.unique(values.astype(str), return_inverse=True)
+    groups, codes = np.unique(values.astype(str), return_inverse=True)  # type: ignore[assignment]
     if len(groups) > MAX_GROUPS:
         raise ValueError(f"by holds {len(groups)} groups; at most {MAX_GROUPS} are compared.")
-    return "group", codes, groups.tolist()
+    return "group", codes, groups.tolist()  # type: ignore[attr-defined]
 
 
 def _reference(member: np.ndarray, groups: list[str], reference) -> tuple[np.ndarray, str]:

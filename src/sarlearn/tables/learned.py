@@ -74,6 +74,6 @@ class LearnedAttributes:
                 several = len(siblings) > 1
                 change = slope - (np.mean(siblings) if several else 0.0)
                 against = "the average of its values" if several else "all other values"
-                row = {"level": f"{column} = {value}", "against": against, "numeric": False}
+                row = {"level": f"{column} = {value}", "against": against, "numeric": False}  # type: ignore[dict-item]
             rows.append(row | {"odds_ratio": float(np.exp(change))})
         return rows

@@ -156,7 +156,7 @@ def make_table_classifier(
         SAREMClassifier,
     )
 
-    learners = {"sar-em": SAREMClassifier, "cross-fit": CrossFitSARClassifier}
+    learners = {"sar-em": SAREMClassifier, "cross-fit": CrossFitSARClassifier}  # type: ignore[dict-item]
     if method not in learners:
         raise ValueError(f"method must be 'sar-em' or 'cross-fit'; got {method!r}.")
     if isinstance(propensity_features, str):
