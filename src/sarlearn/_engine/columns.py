@@ -17,7 +17,7 @@ from sarlearn._engine.rows import Rows
 from sarlearn._engine.units import Units
 
 # A column is centred whose mean is more than so many standard deviations from zero.
-FAR = 30.0
+FAR = 10.0
 # Largest and smallest size of values that squares and sums of them can bear.
 LARGE, SMALL = 1e50, 1e-50
 

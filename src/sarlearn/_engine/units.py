@@ -7,7 +7,7 @@ import numpy as np
 
 # The free intercept has this penalty per row: far below any tolerance, and enough to keep it
 # finite, and known to ten digits, where every target is 1.
-INTERCEPT_RIDGE = 1e-12
+INTERCEPT_RIDGE = 1e-10
 # A penalty beyond which a coefficient is 0 for every purpose.
 BARRING_RIDGE = 1e250
 
