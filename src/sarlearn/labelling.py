@@ -43,6 +43,13 @@ class ConstantLabelling:
     label_frequency : float in (0, 1]
         The chance ``c``.
 
+    See Also
+    --------
+    label :
+        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
+        classes.
+    LogisticLabelling : ``e(x) = 1 / (1 + exp(-(b + x_e .
+
     Examples
     --------
     >>> from sarlearn.labelling import ConstantLabelling
@@ -75,6 +82,13 @@ class OneAttributeLabelling:
     difference : float, default=0.4
         The propensity at 1 minus the propensity at 0. Both must lie in [0, 1]; at 0 such
         positives are never labelled, which the paper's widest differences ask for.
+
+    See Also
+    --------
+    label :
+        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
+        classes.
+    ProductLabelling : Attributes contribute independently.
 
     Examples
     --------
@@ -129,6 +143,13 @@ class ProductLabelling:
     low : float in (0, 1], default=0.5
         Factor of an attribute that is 0. It may exceed ``high``: the other direction.
 
+    See Also
+    --------
+    label :
+        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
+        classes.
+    OneAttributeLabelling : One attribute decides.
+
     Examples
     --------
     >>> from sarlearn.labelling import ProductLabelling
@@ -167,6 +188,13 @@ class LogisticLabelling:
         order of the columns); one number is used for all.
     intercept : float, default=0.0
         ``b``.
+
+    See Also
+    --------
+    label :
+        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
+        classes.
+    GeometricLabelling : A geometric mean over ``k`` attributes.
 
     Examples
     --------
@@ -214,6 +242,13 @@ class GeometricLabelling:
         One for each column: whether the propensity grows or falls with it. None: all grow.
     low, high : float in (0, 1], default=0.2 and 0.8
         The ends of the propensity, ``low <= high``.
+
+    See Also
+    --------
+    label :
+        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
+        classes.
+    ProductLabelling : Attributes contribute independently.
 
     Notes
     -----
@@ -289,6 +324,11 @@ def label(
         1 where labelled, otherwise 0; never 1 for a negative row.
     propensity : ndarray of shape (n_samples,)
         ``e(x)`` of every row, the negative ones too.
+
+    See Also
+    --------
+    LogisticLabelling : ``e(x) = 1 / (1 + exp(-(b + x_e .
+    ProductLabelling : Attributes contribute independently.
 
     Examples
     --------

@@ -33,6 +33,11 @@ class PropensityStratifiedKFold(BaseCrossValidator):
     random_state : int, RandomState or None, default=None
         Seed of what is drawn.
 
+    See Also
+    --------
+    sarlearn.metrics.ipw_scorer :
+        A scikit-learn scorer that gets ``propensity`` routed: tuning on labels alone.
+
     Examples
     --------
     >>> import numpy as np

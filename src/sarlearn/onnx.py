@@ -29,6 +29,12 @@ def to_onnx(model, *, dtype=np.float32):
         With the outputs ``label`` (1 for positive, else 0), ``probabilities`` (n_rows, 2) and
         ``propensity`` (n_rows, 1).
 
+    See Also
+    --------
+    sarlearn.to_sql :
+        Turn a fitted model with logistic classifier and propensity into SQL expressions.
+    sarlearn.save : Save a fitted model to a file that can be loaded without running code from it.
+
     Examples
     --------
     >>> import numpy as np

@@ -30,7 +30,21 @@ _PLAIN_TYPES = frozenset(
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a model file holds: the model, the versions that wrote it, and notes of the caller."""
+    """What a model file holds: the model, the versions that wrote it, and notes of the caller.
+
+    Attributes
+    ----------
+    model : estimator
+        As it was saved.
+    versions : dict of str to str
+        Of this package and scikit-learn, when it was saved.
+    notes : dict
+        What :func:`save` was given to keep with the model.
+
+    See Also
+    --------
+    load_file : Load a model with the versions that wrote it and the notes kept with it.
+    """
 
     model: Any
     versions: dict[str, str]
@@ -48,6 +62,12 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
         Usually ``*.skops``. Written to a temporary file first, then renamed.
     notes : dict, optional
         Plain values to keep with the model; :func:`load_file` gives them back.
+
+    See Also
+    --------
+    load : Load a model saved by ``save``.
+    to_sql : Turn a fitted model with logistic classifier and propensity into SQL expressions.
+    sarlearn.onnx.to_onnx : Turn a fitted logistic ``SAREMClassifier`` into an ONNX graph.
 
     Examples
     --------
@@ -102,7 +122,14 @@ def load(path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int
 
     Returns
     -------
-    model : estimator
+    estimator
+        As it was saved.
+
+    See Also
+    --------
+    save : Save a fitted model to a file that can be loaded without running code from it.
+    sarlearn.saving.load_file :
+        Load a model with the versions that wrote it and the notes kept with it.
     """
     return load_file(path, trusted=trusted, max_bytes=max_bytes).model
 
@@ -110,7 +137,28 @@ def load(path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int
 def load_file(
     path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES
 ) -> SavedModel:
-    """Load a model with the versions that wrote it and the notes kept with it."""
+    """Load a model with the versions that wrote it and the notes kept with it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : sequence of str
+        Full names of further types to accept, as in :func:`load`.
+    max_bytes : int, default=2**32
+        Files that would unpack to more are refused.
+
+    Returns
+    -------
+    SavedModel
+        The model, ``versions`` and ``notes``.
+
+    See Also
+    --------
+    sarlearn.load : Load a model saved by ``save``.
+    SavedModel :
+        What a model file holds: the model, the versions that wrote it, and notes of the caller.
+    """
     path = Path(path)
     sio = _skops()
     if not path.is_file():

@@ -88,7 +88,7 @@ class SQLScores:
 
     See Also
     --------
-    to_sql : makes them of a fitted model.
+    to_sql : Makes them of a fitted model.
     """
 
     dialect: str
@@ -109,6 +109,7 @@ class SQLScores:
         Returns
         -------
         str
+            The query.
         """
         name = DIALECTS[self.dialect].name
         columns = ["*"] if keep is None else [name(column) for column in keep]
@@ -149,16 +150,17 @@ def to_sql(
     Returns
     -------
     SQLScores
+        Probability, propensity and posterior; ``query(table)`` puts them into a ``SELECT``.
+
+    See Also
+    --------
+    sarlearn.onnx.to_onnx : A model for other runtimes.
 
     Notes
     -----
     Columns that were numbers in ``fit`` must be numbers in the database, and finite: Python
     refuses infinite ones, SQL does not. Columns of levels must hold the same texts as in ``fit``;
     truth values may be booleans, or 0 and 1 where a database has none.
-
-    See Also
-    --------
-    sarlearn.onnx.to_onnx : a model for other runtimes.
 
     Examples
     --------

@@ -27,6 +27,12 @@ class AuditEstimate:
         Unlabelled rows whose class was found.
     n_unsure : int
         Rows that were drawn and have no answer.
+
+    See Also
+    --------
+    class_prior_from_audit :
+        Class prior and confidence interval from rows drawn with known probabilities.
+    suggest_audit : Unlabelled rows whose true class is worth finding out.
     """
 
     class_prior: float
@@ -111,6 +117,7 @@ def class_prior_from_audit(
     Returns
     -------
     AuditEstimate
+        Print it, or take its ``class_prior``, ``interval``, ``rows_needed(width)``.
 
     See Also
     --------

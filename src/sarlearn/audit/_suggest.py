@@ -35,6 +35,12 @@ class AuditSuggestion:
         1, or one more than the last round of the audits given.
     n_rows : int
         Rows of the table.
+
+    See Also
+    --------
+    suggest_audit : Unlabelled rows whose true class is worth finding out.
+    class_prior_from_audit :
+        Class prior and confidence interval from rows drawn with known probabilities.
     """
 
     rows: np.ndarray
@@ -115,6 +121,7 @@ def suggest_audit(
     Returns
     -------
     AuditSuggestion
+        The rows, how they were drawn, and ``answers(found)`` for ``fit``.
 
     See Also
     --------

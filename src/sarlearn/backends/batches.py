@@ -63,7 +63,7 @@ class Batches:
 
     See Also
     --------
-    sarlearn.to_sql : score rows in the database that holds them.
+    sarlearn.to_sql : Score rows in the database that holds them.
 
     Examples
     --------

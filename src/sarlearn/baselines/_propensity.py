@@ -33,7 +33,8 @@ class TwoModelsClassifier(Baseline, SARClassifier):
         Inverse strength of the L2 penalty of both models.
     n_iter : int >= 1, default=100
         Rounds, the published number.
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------
@@ -47,6 +48,13 @@ class TwoModelsClassifier(Baseline, SARClassifier):
         Indices of the propensity columns.
     class_prior_, label_frequency_ : float
         Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
+
+    See Also
+    --------
+    sarlearn.SAREMClassifier :
+        Classifier and propensity learned together from biased labels (SAR-EM).
+    SquareRootPropensityClassifier :
+        The naive probability, split evenly between class and propensity.
 
     References
     ----------
@@ -127,7 +135,8 @@ class SquareRootPropensityClassifier(Baseline, SARClassifier):
     ----------
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty; the intercept is not penalised.
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------
@@ -139,6 +148,12 @@ class SquareRootPropensityClassifier(Baseline, SARClassifier):
         ``m``.
     class_prior_, label_frequency_ : float
         Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
+
+    See Also
+    --------
+    sarlearn.SAREMClassifier :
+        Classifier and propensity learned together from biased labels (SAR-EM).
+    TwoModelsClassifier : Classifier and propensity by turns, the latter on rows that look positive.
 
     References
     ----------

@@ -31,7 +31,8 @@ class PUSBClassifier(Baseline):
         :class:`~sarlearn.priors.BestBinEstimator`, which assumes SCAR.
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty; the intercept is not penalised.
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------
@@ -44,6 +45,13 @@ class PUSBClassifier(Baseline):
         ``predict_proba`` is its sigmoid, in the right order and not calibrated.
     class_prior_, label_frequency_ : float
         The prior used, and ``P(s=1) / class_prior_``.
+
+    See Also
+    --------
+    sarlearn.SAREMClassifier :
+        Classifier and propensity learned together from biased labels (SAR-EM).
+    ThresholdClassifier :
+        The naive logit, shifted to the threshold that says most about the unlabelled.
 
     References
     ----------
@@ -139,7 +147,8 @@ class ThresholdClassifier(Baseline):
         Neighbours on either side that Ross's estimate looks at.
     n_thresholds : int >= 2, default=100
         Values tried, evenly spaced over the range that can hold the maximum.
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------
@@ -151,6 +160,12 @@ class ThresholdClassifier(Baseline):
         ``t``.
     class_prior_, label_frequency_ : float
         Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
+
+    See Also
+    --------
+    sarlearn.SAREMClassifier :
+        Classifier and propensity learned together from biased labels (SAR-EM).
+    PUSBClassifier : A score that is only trusted to rank, cut where the class prior says.
 
     References
     ----------

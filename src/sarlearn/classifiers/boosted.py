@@ -117,7 +117,8 @@ class BoostedSARClassifier(SARClassifier):
     n_jobs : int or None, default=None
         Folds that are boosted at the same time; the result does not depend on it. None is 1, -1 is
         all cores.
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------

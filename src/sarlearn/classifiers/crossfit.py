@@ -95,7 +95,8 @@ class CrossFitSARClassifier(SARClassifier):
         :func:`sarlearn.inspection.relative_prevalence` compares groups.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds; used where ``cv`` is a number.
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------
@@ -148,6 +149,13 @@ class CrossFitSARClassifier(SARClassifier):
         EM iterations of the first step, to which ``converged_`` and ``history_`` refer, too.
     classifier_ : fitted estimator
         Where given.
+
+    See Also
+    --------
+    SAREMClassifier : Classifier and propensity learned together from biased labels (SAR-EM).
+    BoostedSARClassifier : Boosted trees and a propensity learned together from biased labels.
+    sarlearn.priors.CrossFitPrior :
+        The class prior of ``CrossFitSARClassifier``, without its final classifier.
 
     Notes
     -----

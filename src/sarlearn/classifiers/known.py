@@ -56,17 +56,25 @@ class KnownPropensityClassifier(PUClassifier):
         EM, or the inverse-propensity risk.
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty; the intercept is not penalised.
-    stop, window, tol, max_iter : see :class:`SAREMClassifier`
+    stop, window, tol, max_iter : str, int, float, int
+        When to stop, as in :class:`~sarlearn.SAREMClassifier`.
         The slope rule looks at the class probabilities of unlabelled rows. Of these,
         ``method="weighting"`` uses ``tol`` (default 1e-8) and ``max_iter``, for Newton's method.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
         Model of ``f`` instead of logistic regression; for ``method="em"``.
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------
     classes_, coef_, intercept_, class_prior_, label_frequency_, n_iter_, converged_, history_
         As for :class:`SAREMClassifier`; ``history_`` for ``method="em"``.
+
+    See Also
+    --------
+    SAREMClassifier : Classifier and propensity learned together from biased labels (SAR-EM).
+    SCARClassifier :
+        Classifier for labels that fall completely at random among the positives (SCAR).
 
     Examples
     --------

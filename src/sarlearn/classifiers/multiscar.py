@@ -33,8 +33,10 @@ class MultiSCARClassifier(SARClassifier):
     ----------
     propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         Discrete columns; rows that agree in all of them form a stratum.
-    decay, C, stop, window, tol, max_iter : see :class:`SAREMClassifier`
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    decay, C, stop, window, tol, max_iter : float, float, str, int, float, int
+        Of each of the models, as in :class:`~sarlearn.SAREMClassifier`.
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------
@@ -56,6 +58,12 @@ class MultiSCARClassifier(SARClassifier):
     history_ : dict of ndarray
         As for :class:`SAREMClassifier`, of all strata together: log-likelihoods are summed, class
         priors and slopes averaged by weight.
+
+    See Also
+    --------
+    SCARClassifier :
+        Classifier for labels that fall completely at random among the positives (SCAR).
+    SAREMClassifier : Classifier and propensity learned together from biased labels (SAR-EM).
 
     Examples
     --------

@@ -153,6 +153,7 @@ class RepeatedSARClassifier(PUClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            Columns of the class, and of the propensity where named.
         y : array-like of shape (n_rows, n_chances)
             Labels of every chance: 1 labelled, 0 not, missing where there was no such chance. One
             label per row is one chance.
@@ -160,6 +161,7 @@ class RepeatedSARClassifier(PUClassifier):
             Attributes of each chance, such as date, weather or observer; of shape
             (n_rows, n_chances) where there is one.
         sample_weight : array-like of shape (n_rows,), default=None
+            How many rows each row stands for.
         audited : array-like of shape (n_rows,), default=None
             The true class, 1 or 0, where someone has looked; missing elsewhere.
         offset : array-like of shape (n_rows,), default=None
@@ -271,12 +273,14 @@ class RepeatedSARClassifier(PUClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            Columns of the class, and of the propensity where named.
         chances : array-like of shape (n_rows, n_chances, n_attributes), default=None
             As in ``fit``; without attributes of chances all chances are alike.
 
         Returns
         -------
         ndarray of shape (n_rows, n_chances), or (n_rows,) without ``chances``
+            Probabilities.
         """
         X = self._check_predict(X)
         n_chances = 1 if chances is None else np.shape(chances)[1]
@@ -290,13 +294,18 @@ class RepeatedSARClassifier(PUClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
+            Columns of the class, and of the propensity where named.
         s : array-like of shape (n_rows, n_chances)
+            Labels of every chance, as in ``fit``.
         chances : array-like of shape (n_rows, n_chances, n_attributes), default=None
+            Attributes of each chance, as in ``fit``.
         audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, where someone has looked; missing elsewhere.
 
         Returns
         -------
         ndarray of shape (n_rows,)
+            Probabilities.
         """
         X = self._check_predict(X)
         if np.asarray(s).ndim < 2:

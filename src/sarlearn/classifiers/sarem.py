@@ -155,6 +155,14 @@ class SAREMClassifier(SARClassifier):
     classifier_, propensity_estimator_ : fitted estimators
         Where given.
 
+    See Also
+    --------
+    CrossFitSARClassifier : Classifier and propensity from biased labels, debiased by cross-fitting.
+    KnownPropensityClassifier :
+        Classifier learned from biased labels whose propensity is known (SAR-e, SCAR-c).
+    RepeatedSARClassifier :
+        Classifier and propensity where every row has several chances to be labelled.
+
     References
     ----------
     J. Bekker and J. Davis, Learning from Positive and Unlabeled Data under the Selected At Random

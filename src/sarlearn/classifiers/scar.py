@@ -33,12 +33,14 @@ class SCARClassifier(SARClassifier):
         See :class:`sarlearn.KnownPropensityClassifier`.
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty; the intercept is not penalised.
-    stop, window, tol, max_iter : see :class:`sarlearn.KnownPropensityClassifier`
+    stop, window, tol, max_iter : str, int, float, int
+        When to stop, as in :class:`~sarlearn.KnownPropensityClassifier`.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
         Model of f instead of logistic regression; for ``method="em"``.
     random_state : int, RandomState instance or None, default=None
         Of the default `prior_estimator`; one that is given has its own.
-    pos_label : see :class:`sarlearn.SAREMClassifier`
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
     Attributes
     ----------
@@ -54,6 +56,14 @@ class SCARClassifier(SARClassifier):
         Of the classifier, in logits. Absent with ``classifier``.
     n_iter_, converged_, history_
         As for :class:`SAREMClassifier`; ``history_`` for ``method="em"``.
+
+    See Also
+    --------
+    SAREMClassifier : Classifier and propensity learned together from biased labels (SAR-EM).
+    sarlearn.inspection.scar_test :
+        Test one label frequency for all positives (SCAR) against one that follows attributes.
+    sarlearn.priors.compare_priors :
+        Estimate the class prior with several methods and say whether they agree.
 
     Notes
     -----

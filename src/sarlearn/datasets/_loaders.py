@@ -41,6 +41,11 @@ _DOCUMENTATION = """{summary}
         there and a standard deviation of at least 0.2; ``n_attributes`` and ``attribute_names``,
         before categories became columns; ``DESCR``.
 
+    See Also
+    --------
+    load_uci : Fourteen further sets, as prepared for published studies of biased labels.
+    sarlearn.labelling.label : Draw labels from known classes.
+
     Examples
     --------
     >>> from sarlearn.datasets import {name}

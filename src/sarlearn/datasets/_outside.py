@@ -117,7 +117,7 @@ def load_uci(name: str, *, as_frame: bool = False, download_if_missing: bool = T
 
     See Also
     --------
-    load_breast_cancer_wisconsin : the same set without the rows that have a gap.
+    load_breast_cancer_wisconsin : The same set without the rows that have a gap.
 
     Examples
     --------
@@ -183,6 +183,12 @@ def load_occupancy(
         where the species was seen, NaN where nobody looked; ``dates``, the day of each visit, or
         None; ``y``, ``class_probability`` and ``propensity``, the truth, for "datocc", else None;
         ``DESCR``.
+
+    See Also
+    --------
+    load_uci : One of fourteen UCI sets as prepared for published studies of biased labels.
+    sarlearn.RepeatedSARClassifier :
+        Classifier and propensity where every row has several chances to be labelled.
 
     Examples
     --------

@@ -16,6 +16,12 @@ class SarlearnWarning(UserWarning):
 
     A subclass is a dataclass: its fields are what the warning is about, ``str`` is the sentence.
     What nobody would want to tell apart is of this class itself, with a sentence as its argument.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    warn : Issue a warning that points at the first line outside of this package and scikit-learn.
     """
 
     def __reduce__(self):
@@ -30,6 +36,12 @@ class TrustWarning(SarlearnWarning):
 
     Silencing it silences what the second opinion on a fit found, and nothing about the input or
     about convergence.
+
+    See Also
+    --------
+    SarlearnWarning : Base of all warnings of this package.
+    sarlearn.inspection.goodness_of_fit :
+        Compare the labels with what the model expects, and look for what it lacks.
     """
 
 
@@ -40,6 +52,10 @@ def warn(warning: Warning) -> None:
     ----------
     warning : Warning
         An instance, of a class of this module or of another.
+
+    See Also
+    --------
+    SarlearnWarning : Base of all warnings of this package.
 
     Examples
     --------

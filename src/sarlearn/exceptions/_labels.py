@@ -18,6 +18,11 @@ class GuessedLabelWarning(SarlearnWarning):
         Number of rows with the value that was taken, and of all rows.
     has_pos_label : bool, default=True
         Whether what was called has a parameter ``pos_label``.
+
+    See Also
+    --------
+    MostlyLabelledWarning :
+        More than half of the rows are labelled, which may mean that the labels were mixed up.
     """
 
     taken: Any
@@ -47,6 +52,10 @@ class MostlyLabelledWarning(SarlearnWarning):
         Number of labelled rows, and of all rows.
     has_pos_label : bool, default=True
         Whether what was called has a parameter ``pos_label``.
+
+    See Also
+    --------
+    GuessedLabelWarning : Which of two label values means labelled was guessed.
     """
 
     taken: Any

@@ -18,6 +18,11 @@ class FewLabelsWarning(SarlearnWarning):
     ----------
     n_labelled : int
         Number of labelled rows.
+
+    See Also
+    --------
+    FewerFoldsWarning : There are fewer rows with one of the labels than folds were asked for.
+    sarlearn.audit.suggest_audit : Unlabelled rows whose true class is worth finding out.
     """
 
     n_labelled: int
@@ -42,6 +47,12 @@ class SparseStrataWarning(SarlearnWarning):
         How many of them have few labelled rows, or none.
     n_unlabelled : int
         How many of them have none.
+
+    See Also
+    --------
+    sarlearn.MultiSCARClassifier :
+        Independent SCAR models, one for each configuration of the propensity attributes.
+    UnlabelledStratumWarning : Some configurations of the propensity features have no labelled row.
     """
 
     n_strata: int
@@ -66,6 +77,11 @@ class UnlabelledStratumWarning(SarlearnWarning):
         Number of configurations seen.
     n_unlabelled : int
         How many of them have no labelled row.
+
+    See Also
+    --------
+    SparseStrataWarning : Some strata, each with a model of its own, have few labelled rows or none.
+    sarlearn.inspection.identifiability : Look for other answers that the labels admit as well.
     """
 
     n_strata: int
@@ -87,6 +103,13 @@ class EveryColumnWarning(SarlearnWarning):
     ----------
     n_columns : int
         Number of columns.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    sarlearn.inspection.select_propensity_features :
+        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
     """
 
     n_columns: int
@@ -100,7 +123,13 @@ class EveryColumnWarning(SarlearnWarning):
 
 @dataclass(eq=False)
 class NoPropensityWarning(SarlearnWarning):
-    """A learner with known propensity was given none."""
+    """A learner with known propensity was given none.
+
+    See Also
+    --------
+    sarlearn.KnownPropensityClassifier :
+        Classifier learned from biased labels whose propensity is known (SAR-e, SCAR-c).
+    """
 
     def __str__(self) -> str:
         return (
@@ -122,6 +151,14 @@ class UnidentifiedWarning(TrustWarning):
     debiased : bool, default=True
         False where no column was left to tell class from labelling, so that the estimate is
         SAR-EM's.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    ShapeWarning :
+        The class prior rests on the form of the models: nothing in the rows is surely positive.
+    sarlearn.audit.suggest_audit : Unlabelled rows whose true class is worth finding out.
     """
 
     class_prior: float
@@ -157,6 +194,12 @@ class BoundaryWarning(SarlearnWarning):
         The estimate.
     estimator : str, default=""
         Class of the estimator; given where ``quantity`` is "unlabelled_prior".
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    sarlearn.inspection.identifiability : Look for other answers that the labels admit as well.
     """
 
     quantity: str
@@ -190,6 +233,12 @@ class NotConvergedWarning(SarlearnWarning, ConvergenceWarning):
     ----------
     max_iter : int
         How many iterations were allowed.
+
+    See Also
+    --------
+    BoundaryWarning : An estimate lies at the end of its range, where a fit that failed lies, too.
+    sarlearn.inspection.ConvergenceDisplay :
+        How the fit went: log-likelihood of the labels, class prior, and slope, by iteration.
     """
 
     max_iter: int
@@ -211,6 +260,10 @@ class FewerFoldsWarning(SarlearnWarning):
         How many folds were asked for.
     n_folds : int
         How many are used.
+
+    See Also
+    --------
+    FewLabelsWarning : So few rows are labelled that every estimate is very uncertain.
     """
 
     cv: int
@@ -235,6 +288,13 @@ class NotSeparatedWarning(SarlearnWarning):
         The estimated share of positives among the unlabelled rows.
     n_rows : int
         Number of rows given, of which the compared ones may be a sample.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    sarlearn.priors.compare_priors :
+        Estimate the class prior with several methods and say whether they agree.
     """
 
     n_labelled: int

@@ -7,7 +7,13 @@ from sarlearn.exceptions._base import SarlearnWarning
 
 
 class TableWarning(SarlearnWarning):
-    """Something is odd about a table: its encoding, its lines, its identifiers."""
+    """Something is odd about a table: its encoding, its lines, its identifiers.
+
+    See Also
+    --------
+    StrayCellsWarning : Some cells of a column of numbers or dates are none; they count as missing.
+    SarlearnWarning : Base of all warnings of this package.
+    """
 
 
 @dataclass(eq=False)
@@ -24,6 +30,12 @@ class StrayCellsWarning(TableWarning):
         The cells that are none, and how often each occurs.
     n_rows : int
         Number of rows.
+
+    See Also
+    --------
+    MostlyNumbersWarning :
+        A column of words holds many numbers: perhaps it should be one of numbers.
+    TableWarning : Something is odd about a table: its encoding, its lines, its identifiers.
     """
 
     column: str
@@ -53,6 +65,11 @@ class MostlyNumbersWarning(TableWarning):
         Share of its cells that are numbers.
     cells : mapping of str to int
         The cells that are none, and how often each occurs.
+
+    See Also
+    --------
+    StrayCellsWarning : Some cells of a column of numbers or dates are none; they count as missing.
+    TableWarning : Something is odd about a table: its encoding, its lines, its identifiers.
     """
 
     column: str
@@ -80,6 +97,11 @@ class ManyLevelsWarning(TableWarning):
         Number of levels, and how many of them keep a column of their own.
     share_pooled : float
         Share of the rows in the other levels, which count as one.
+
+    See Also
+    --------
+    IdentifierColumnWarning : A column has so many different values that it may identify rows.
+    TableWarning : Something is odd about a table: its encoding, its lines, its identifiers.
     """
 
     column: str

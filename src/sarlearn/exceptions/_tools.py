@@ -16,6 +16,13 @@ class DisagreementWarning(SarlearnWarning):
         Largest minus smallest class prior.
     verdict : str
         The disagreement in a sentence.
+
+    See Also
+    --------
+    sarlearn.priors.compare_priors :
+        Estimate the class prior with several methods and say whether they agree.
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
     """
 
     spread: float
@@ -33,6 +40,11 @@ class SelectionWarning(SarlearnWarning):
     ----------
     linear, flexible : sequence of str
         What each of them selects.
+
+    See Also
+    --------
+    sarlearn.inspection.select_propensity_features :
+        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
     """
 
     linear: Sequence[str]
@@ -61,6 +73,11 @@ class UnequalPropensityWarning(SarlearnWarning):
         Number of labelled rows.
     n_effective : float
         How many rows of equal propensity would say as much.
+
+    See Also
+    --------
+    sarlearn.metrics.ipw_scores :
+        Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
     """
 
     n_labelled: int
@@ -83,6 +100,11 @@ class IdentifierColumnWarning(SarlearnWarning):
         Its name.
     n_values, n_rows : int
         Number of different values, and of rows.
+
+    See Also
+    --------
+    ManyLevelsWarning : A column of words has thousands of levels, most of them with few rows.
+    TableWarning : Something is odd about a table: its encoding, its lines, its identifiers.
     """
 
     column: str
@@ -108,6 +130,10 @@ class OtherVersionWarning(SarlearnWarning):
         Name of the library.
     saved, running : str or None
         The version it was saved with, and the one that is running.
+
+    See Also
+    --------
+    sarlearn.load : Load a model saved by ``save``.
     """
 
     path: str

@@ -20,6 +20,15 @@ class MisfitWarning(TrustWarning):
         explains held-out labels better.
     columns : sequence of str
         Columns whose squares or products would help the class model, the most telling first.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    sarlearn.inspection.goodness_of_fit :
+        Compare the labels with what the model expects, and look for what it lacks.
+    sarlearn.BoostedSARClassifier :
+        Boosted trees and a propensity learned together from biased labels.
     """
 
     statistic: float
@@ -50,6 +59,12 @@ class SwapWarning(TrustWarning):
         Of the held-out scores in the label model; near 0 the class model says nothing.
     propensity_effect : float
         Sum of the propensity's standardised effects, in logits.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    sarlearn.inspection.identifiability : Look for other answers that the labels admit as well.
     """
 
     slope: float
@@ -74,6 +89,13 @@ class LeakageWarning(TrustWarning):
         Their names.
     auc : float
         How well the first of them alone tells labelled from unlabelled rows.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    sarlearn.inspection.goodness_of_fit :
+        Compare the labels with what the model expects, and look for what it lacks.
     """
 
     columns: Sequence[str]
@@ -98,6 +120,13 @@ class UnnamedDriverWarning(TrustWarning):
         Their names, the most telling first.
     z : float
         Score statistic of the first: about 3 is rare by chance.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    sarlearn.inspection.unnamed_drivers :
+        Columns that are no propensity features, and that labelling seems to follow.
     """
 
     columns: Sequence[str]
@@ -121,6 +150,13 @@ class ShapeWarning(TrustWarning):
         The estimate.
     low, high : float
         What the labels admit without that form.
+
+    See Also
+    --------
+    TrustWarning :
+        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
+    UnidentifiedWarning : The labels admit a wide range of class priors.
+    sarlearn.audit.suggest_audit : Unlabelled rows whose true class is worth finding out.
     """
 
     class_prior: float

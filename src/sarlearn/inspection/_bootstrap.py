@@ -78,6 +78,12 @@ def bootstrap(
     Returns
     -------
     BootstrapResult
+        Print it, or take its ``interval(name)``, ``plot()``.
+
+    See Also
+    --------
+    identifiability : Look for other answers that the labels admit as well.
+    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
 
     Examples
     --------

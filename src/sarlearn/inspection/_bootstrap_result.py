@@ -36,6 +36,10 @@ class BootstrapResult(ShownInNotebooks):
         Names of the coefficients of the two models.
     n_not_converged : int
         Number of refits that ran out of iterations.
+
+    See Also
+    --------
+    bootstrap : Intervals for what a fitted model says, from refits to resampled rows.
     """
 
     estimates: dict[str, np.ndarray]
@@ -67,6 +71,7 @@ class BootstrapResult(ShownInNotebooks):
         Returns
         -------
         low, high : ndarray
+            The ends, of the shape of the estimate.
         """
         if name not in self.estimates:
             raise ValueError(
@@ -184,7 +189,7 @@ class BootstrapResult(ShownInNotebooks):
 
         Returns
         -------
-        axes : list of matplotlib axes
+        list of matplotlib axes
             One for the two shares, and one for each propensity attribute.
         """
         features = self._features()

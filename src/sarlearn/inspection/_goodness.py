@@ -47,6 +47,10 @@ class GoodnessOfFit:
         Class priors that the labels admit without that shape: the class probabilities may all be
         smaller by a factor as long as no propensity exceeds 1, and larger as long as none of them
         does.
+
+    See Also
+    --------
+    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
     """
 
     misfit: float
@@ -144,6 +148,12 @@ class GoodnessOfFitDisplay:
     axes_, figure_ : matplotlib objects
         What was drawn on, after ``plot``.
 
+    See Also
+    --------
+    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
+    LabelCalibrationDisplay :
+        Observed share of labelled rows against the predicted ``P(s=1|x) = f(x) e(x)``, in bins.
+
     Examples
     --------
     >>> from sarlearn.inspection import GoodnessOfFitDisplay
@@ -226,6 +236,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     Returns
     -------
     GoodnessOfFit
+        Print it, or take its figures and ``plot()``.
 
     See Also
     --------

@@ -34,6 +34,11 @@ class HistoryTestResult:
     overdispersion : float
         The statistic over its mean in the simulations: above 1, rows differ in more than the model
         knows.
+
+    See Also
+    --------
+    history_test :
+        Compare the histories of labels with what the model expects (MacKenzie and Bailey 2004).
     """
 
     p_value: float
@@ -70,14 +75,25 @@ def history_test(
 
     Parameters
     ----------
-    model : fitted RepeatedSARClassifier
-    X, s, chances : the data it was fitted to
+    model : RepeatedSARClassifier
+        The fitted model.
+    X, s, chances : array-like
+        The data it was fitted to.
     n_draws : int >= 19, default=99
+        Data sets to simulate.
     random_state : int, Generator or None, default=None
+        Draws the labels.
 
     Returns
     -------
     HistoryTestResult
+        Print it, or take its ``p_value``.
+
+    See Also
+    --------
+    sarlearn.RepeatedSARClassifier :
+        Classifier and propensity where every row has several chances to be labelled.
+    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
 
     Examples
     --------

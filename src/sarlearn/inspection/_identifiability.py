@@ -61,6 +61,10 @@ class IdentifiabilityResult(ShownInNotebooks):
     model_class_prior : float
         What the model that was given holds; its decay, penalty or cross-fit may put it elsewhere
         than maximum likelihood does.
+
+    See Also
+    --------
+    identifiability : Look for other answers that the labels admit as well.
     """
 
     log_likelihood: np.ndarray = field(repr=False)
@@ -227,6 +231,12 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
     Returns
     -------
     IdentifiabilityResult
+        Print it, or take its figures and ``plot()``.
+
+    See Also
+    --------
+    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
+    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
 
     Examples
     --------

@@ -32,6 +32,10 @@ class ColumnImportance(ShownInNotebooks):
         Standard deviations over the shuffles.
     log_likelihood : float
         Per row, of the labels as they are.
+
+    See Also
+    --------
+    column_importance : How much each column matters, without knowing any true class.
     """
 
     features: list[str]
@@ -175,6 +179,11 @@ class ImportanceDisplay:
     ax_, figure_ : matplotlib objects
         What was drawn on, after ``plot``.
 
+    See Also
+    --------
+    column_importance : How much each column matters, without knowing any true class.
+    ProbabilityDisplay : Who is positive: ``f_j(v) = mean_i f(x_i with x_ij = v)`` for one column j.
+
     Examples
     --------
     >>> import numpy as np
@@ -243,6 +252,12 @@ class ProbabilityDisplay(PropensityDisplay):
     ----------
     ax_, figure_ : matplotlib objects
         What was drawn on, after ``plot``.
+
+    See Also
+    --------
+    PropensityDisplay :
+        Who gets labelled: ``e_j(v) = mean_i e(x_i with x_ij = v)`` for one attribute j.
+    column_importance : How much each column matters, without knowing any true class.
 
     Examples
     --------

@@ -39,6 +39,10 @@ class RelativePrevalence:
         The group compared with, or ``"all rows"``.
     level : float
         Of the intervals.
+
+    See Also
+    --------
+    relative_prevalence : Share of positives by group, relative to other rows, with intervals.
     """
 
     by: str
@@ -161,6 +165,7 @@ def relative_prevalence(
     Returns
     -------
     RelativePrevalence
+        Print it, or take its ``to_frame()``, ``plot()``.
 
     See Also
     --------

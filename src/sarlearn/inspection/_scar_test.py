@@ -56,6 +56,11 @@ class SCARTestResult(ShownInNotebooks):
         Numbers of rows, and of labelled ones.
     flexible : bool
         Whether boosted trees helped the class model.
+
+    See Also
+    --------
+    scar_test :
+        Test one label frequency for all positives (SCAR) against one that follows attributes.
     """
 
     statistic: float
@@ -178,6 +183,13 @@ def scar_test(
     Returns
     -------
     SCARTestResult
+        Print it, or take its ``p_value`` and ``plot()``.
+
+    See Also
+    --------
+    select_propensity_features :
+        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
+    unnamed_drivers : Columns that are no propensity features, and that labelling seems to follow.
 
     Examples
     --------

@@ -31,6 +31,11 @@ class SelectionStep:
         (``log(n_rows)`` a column): above 0 is worth taking.
     taken : bool
         Whether the attribute was selected.
+
+    See Also
+    --------
+    select_propensity_features :
+        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
     """
 
     feature: str
@@ -56,6 +61,11 @@ class PropensitySelection:
         Share of bootstrap resamples in which each candidate was selected.
     linear_features : list of str or None
         With ``flexible=True``, what the linear class model alone selects.
+
+    See Also
+    --------
+    select_propensity_features :
+        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
     """
 
     features: list[str]
@@ -170,6 +180,13 @@ def select_propensity_features(
     Returns
     -------
     PropensitySelection
+        Print it, or take its ``features`` and ``plot()``.
+
+    See Also
+    --------
+    scar_test :
+        Test one label frequency for all positives (SCAR) against one that follows attributes.
+    unnamed_drivers : Columns that are no propensity features, and that labelling seems to follow.
 
     Examples
     --------

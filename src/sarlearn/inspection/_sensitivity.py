@@ -32,6 +32,10 @@ class SensitivityRow:
 
     ``rank_agreement`` is Spearman's correlation of ``f`` with that of the model given,
     ``top_agreement`` the share of its top tenth of unlabelled rows that stays there.
+
+    See Also
+    --------
+    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
     """
 
     setting: dict
@@ -47,7 +51,12 @@ class SensitivityRow:
 
 @dataclass
 class ScaledPropensity:
-    """Class prior and scores if every propensity were off by a factor."""
+    """Class prior and scores if every propensity were off by a factor.
+
+    See Also
+    --------
+    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
+    """
 
     factor: float
     class_prior: float
@@ -69,6 +78,10 @@ class SensitivityResult(ShownInNotebooks):
     scaled : list of ScaledPropensity
         Recall, precision and F1 are those of the given model, estimated on the training rows with
         the scaled propensities.
+
+    See Also
+    --------
+    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
     """
 
     class_prior: float
@@ -172,6 +185,12 @@ def sensitivity(
     Returns
     -------
     SensitivityResult
+        Print it, or take its ``to_frame()``, ``plot()``.
+
+    See Also
+    --------
+    identifiability : Look for other answers that the labels admit as well.
+    bootstrap : Intervals for what a fitted model says, from refits to resampled rows.
 
     Examples
     --------

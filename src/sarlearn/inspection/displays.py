@@ -48,6 +48,12 @@ class PropensityDisplay:
     ax_, figure_ : matplotlib objects
         What was drawn on, after ``plot``.
 
+    See Also
+    --------
+    ProbabilityDisplay : Who is positive: ``f_j(v) = mean_i f(x_i with x_ij = v)`` for one column j.
+    select_propensity_features :
+        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
+
     Examples
     --------
     >>> from sarlearn.inspection import PropensityDisplay
@@ -163,6 +169,12 @@ class ConvergenceDisplay:
     figure_ : matplotlib Figure
         The figure they are part of.
 
+    See Also
+    --------
+    sarlearn.exceptions.NotConvergedWarning : A fit ran out of iterations.
+    LabelCalibrationDisplay :
+        Observed share of labelled rows against the predicted ``P(s=1|x) = f(x) e(x)``, in bins.
+
     Examples
     --------
     >>> from sarlearn.inspection import ConvergenceDisplay
@@ -234,6 +246,11 @@ class LabelCalibrationDisplay:
     ----------
     ax_, figure_ : matplotlib objects
         What was drawn on, after ``plot``.
+
+    See Also
+    --------
+    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
+    sarlearn.metrics.observed_log_likelihood : How well the labels are explained.
 
     Examples
     --------
@@ -320,6 +337,12 @@ class PosteriorDisplay:
     ----------
     ax_, figure_ : matplotlib objects
         What was drawn on, after ``plot``.
+
+    See Also
+    --------
+    PropensityDisplay :
+        Who gets labelled: ``e_j(v) = mean_i e(x_i with x_ij = v)`` for one attribute j.
+    sarlearn.audit.suggest_audit : Unlabelled rows whose true class is worth finding out.
 
     Examples
     --------

@@ -4,8 +4,8 @@ Shared words: ``y_true`` the true classes (two values, the greater is positive),
 predicted ``P(y=1|x)``, ``s`` the observed labels, ``propensity`` the predicted ``P(s=1|y=1,x)``.
 """
 
-from sarlearn.metrics.inverse_propensity import (
-    IPWScores,
+from sarlearn.metrics.inverse_propensity import IPWScores, ipw_scores
+from sarlearn.metrics.ipw_functions import (
     ipw_accuracy_score,
     ipw_average_precision_score,
     ipw_brier_score_loss,
@@ -14,7 +14,6 @@ from sarlearn.metrics.inverse_propensity import (
     ipw_recall_score,
     ipw_roc_auc_score,
     ipw_scorer,
-    ipw_scores,
 )
 from sarlearn.metrics.true_class import (
     class_prior_error,

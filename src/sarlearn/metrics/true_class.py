@@ -37,6 +37,11 @@ def probabilistic_precision_score(y_true, y_prob, *, sample_weight=None) -> floa
     float in [0, 1]
         0 with an ``UndefinedMetricWarning`` where every probability is 0.
 
+    See Also
+    --------
+    probabilistic_f1_score : No threshold.
+    probabilistic_recall_score : No threshold.
+
     Examples
     --------
     >>> from sarlearn.metrics import probabilistic_precision_score
@@ -65,6 +70,11 @@ def probabilistic_recall_score(y_true, y_prob, *, sample_weight=None) -> float:
     -------
     float in [0, 1]
         0 with an ``UndefinedMetricWarning`` where no row is positive.
+
+    See Also
+    --------
+    probabilistic_f1_score : No threshold.
+    probabilistic_precision_score : No threshold.
 
     Examples
     --------
@@ -96,6 +106,11 @@ def probabilistic_f1_score(y_true, y_prob, *, sample_weight=None) -> float:
     -------
     float in [0, 1]
         0 with an ``UndefinedMetricWarning`` where no row is positive and every probability is 0.
+
+    See Also
+    --------
+    probabilistic_precision_score : No threshold.
+    probabilistic_recall_score : No threshold.
 
     Examples
     --------
@@ -142,6 +157,10 @@ def propensity_accuracy_score(y_true, s, propensity, *, sample_weight=None) -> f
     float in [0, 1]
         NaN with an ``UndefinedMetricWarning`` where no row is positive.
 
+    See Also
+    --------
+    propensity_mean_absolute_error : The distance of predicted from true propensities.
+
     Examples
     --------
     >>> from sarlearn.metrics import propensity_accuracy_score
@@ -174,6 +193,11 @@ def propensity_mean_absolute_error(
     -------
     float in [0, 1]
         NaN with an ``UndefinedMetricWarning`` where ``y_true`` has no positive row.
+
+    See Also
+    --------
+    propensity_accuracy_score : How well the propensity foretells the labels.
+    class_prior_error : The error of an estimated class prior, with its sign.
 
     Examples
     --------
@@ -208,6 +232,13 @@ def class_prior_error(y_true, class_prior, *, sample_weight=None) -> float:
     Returns
     -------
     float in [-1, 1]
+        Above 0 where the class prior was estimated too high.
+
+    See Also
+    --------
+    propensity_mean_absolute_error : The distance of predicted from true propensities.
+    sarlearn.priors.compare_priors :
+        Estimate the class prior with several methods and say whether they agree.
 
     Examples
     --------
@@ -248,6 +279,13 @@ def observed_log_likelihood(
     -------
     float
         At most 0; ``-inf`` where a row of positive weight has a label that the model excludes.
+
+    See Also
+    --------
+    ipw_scores :
+        Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
+    sarlearn.inspection.LabelCalibrationDisplay :
+        Observed share of labelled rows against the predicted ``P(s=1|x) = f(x) e(x)``, in bins.
 
     Examples
     --------

@@ -29,6 +29,12 @@ class PriorCurve:
     part of x worth drawing and ``top`` the largest y; ``points`` says that the values are separate,
     not a line; ``peak`` that they are drops from a maximum at ``marker``, whose root is nearly
     linear in x; ``extra`` holds further curves over the same x.
+
+    See Also
+    --------
+    PriorCurveDisplay :
+        What a class-prior estimator looked at: KM's distances, AlphaMax's likelihood, the
+        bounds.
     """
 
     x: np.ndarray

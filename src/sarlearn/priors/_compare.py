@@ -77,6 +77,13 @@ class PriorComparison(ShownInNotebooks):
         Time of the out-of-fold scores that the score methods shared.
     max_disagreement : float
         The spread above which the methods are said to disagree.
+
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    PriorCurveDisplay :
+        What a class-prior estimator looked at: KM's distances, AlphaMax's likelihood, the
+        bounds.
     """
 
     rows: list[PriorRow]
@@ -221,8 +228,16 @@ def compare_priors(
 
     Returns
     -------
-    comparison : PriorComparison
+    PriorComparison
         Print it, or take its `rows`, `to_frame()`, `plot()`.
+
+    See Also
+    --------
+    PriorCurveDisplay :
+        What a class-prior estimator looked at: KM's distances, AlphaMax's likelihood, the
+        bounds.
+    sarlearn.SCARClassifier :
+        Classifier for labels that fall completely at random among the positives (SCAR).
 
     Examples
     --------

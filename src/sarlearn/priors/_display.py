@@ -24,6 +24,11 @@ class PriorCurveDisplay:
     ax_, figure_ : matplotlib objects
         After `plot`.
 
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    PriorCurve : What a method looked at before it decided: ``y`` over ``x``, and where it stopped.
+
     Examples
     --------
     >>> import numpy as np
@@ -53,7 +58,7 @@ class PriorCurveDisplay:
 
         Returns
         -------
-        display : PriorCurveDisplay
+        PriorCurveDisplay
             The display, drawn.
         """
         if not isinstance(estimator, PriorEstimator):
@@ -76,7 +81,7 @@ class PriorCurveDisplay:
 
         Returns
         -------
-        self : PriorCurveDisplay
+        PriorCurveDisplay
             The display, with `ax_` and `figure_`.
         """
         from sarlearn._view.draw import BELOW

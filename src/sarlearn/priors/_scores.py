@@ -47,8 +47,13 @@ def out_of_fold_scores(
 
     Returns
     -------
-    scores : ndarray of shape (n_samples,)
-        In [0, 1].
+    ndarray of shape (n_samples,)
+        Scores in [0, 1].
+
+    See Also
+    --------
+    BestBinEstimator : Best Bin Estimation: the suggested default.
+    DEDPUL : Difference of estimated densities (DEDPUL).
 
     Examples
     --------

@@ -57,6 +57,11 @@ class AlphaMax(ScorePriorEstimator):
     curve_ : PriorCurve
         The log-likelihood against the prior. Look at it: a clear elbow is a good sign.
 
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    AlphaMaxN : AlphaMax for noisy positives: some labelled rows are in fact negative.
+
     References
     ----------
     .. [1] S. Jain, M. White, M. W. Trosset and P. Radivojac, "Nonparametric semi-supervised
@@ -137,6 +142,11 @@ class AlphaMaxN(ScorePriorEstimator):
         Whether the estimate is at the boundary of its range.
     curve_ : PriorCurve
         The log-likelihood of the first run against the prior.
+
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    AlphaMax : The largest share of positives that costs no likelihood.
 
     References
     ----------

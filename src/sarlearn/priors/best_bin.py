@@ -59,6 +59,11 @@ class BestBinEstimator(ScorePriorEstimator, WeightedPriorEstimator):
     curve_ : PriorCurve
         The bound against the share of labelled rows above the threshold.
 
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    DEDPUL : Difference of estimated densities (DEDPUL).
+
     References
     ----------
     .. [1] S. Garg, Y. Wu, A. Smola, S. Balakrishnan and Z. Lipton, "Mixture proportion estimation

@@ -25,7 +25,7 @@ class BoostedPrior(PriorEstimator):
     ----------
     propensity_features : names, indices, boolean mask, or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
-    learning_rate, max_leaf_nodes, max_iter, cv, n_runs
+    learning_rate, max_leaf_nodes, max_iter, cv, n_runs : float, int, int, int, int
         See :class:`~sarlearn.BoostedSARClassifier`.
     single_sample : bool, default=True
         False for case-control data, the unlabelled rows drawn from the whole population: then
@@ -45,7 +45,8 @@ class BoostedPrior(PriorEstimator):
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
-    class_prior_range_, identification_width_, slope_ : see :class:`~sarlearn.BoostedSARClassifier`
+    class_prior_range_, identification_width_, slope_ : tuple, float, float
+        See :class:`~sarlearn.BoostedSARClassifier`.
     model_ : BoostedSARClassifier
         The fitted model.
     curve_ : PriorCurve

@@ -30,7 +30,8 @@ class CrossFitPrior(PriorEstimator):
     ----------
     propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
-    Cs, cv, decay, propensity_C, max_iter, classifier : see :class:`~sarlearn.CrossFitSARClassifier`
+    Cs, cv, decay, propensity_C, max_iter, classifier : as there
+        See :class:`~sarlearn.CrossFitSARClassifier`.
     scaling : {"minmax", "standard", "none"}, default="minmax"
         What the columns are divided by first; the penalties ``Cs`` mean columns of size one.
     single_sample : bool, default=True
@@ -59,6 +60,13 @@ class CrossFitPrior(PriorEstimator):
         ``a``.
     curve_ : PriorCurve
         The profile log-likelihood, relative to its maximum, against the class prior.
+
+    See Also
+    --------
+    sarlearn.CrossFitSARClassifier :
+        Classifier and propensity from biased labels, debiased by cross-fitting.
+    SAREMPrior : The class prior that SAR-EM finds: ``alpha = mean of f(x)`` over the rows.
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
 
     Examples
     --------

@@ -51,6 +51,11 @@ class DEDPUL(ScorePriorEstimator):
     curve_ : PriorCurve
         e against nu.
 
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    BestBinEstimator : Best Bin Estimation: the suggested default.
+
     References
     ----------
     .. [1] D. Ivanov, "DEDPUL: difference-of-estimated-densities-based positive-unlabeled

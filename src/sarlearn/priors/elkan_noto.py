@@ -56,6 +56,11 @@ class ElkanNoto(ScorePriorEstimator):
     curve_ : PriorCurve
         The sorted scores of the rows averaged.
 
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    TIcE : Tree Induction for c Estimation (TIcE).
+
     References
     ----------
     .. [1] C. Elkan and K. Noto, "Learning classifiers from only positive and unlabeled data",

@@ -104,6 +104,11 @@ class KernelMean(PriorEstimator):
     curve_ : PriorCurve
         The distances d at the lambdas tried.
 
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    PenalizedL1 : Partial matching under the penalised L1 distance (pen-L1).
+
     References
     ----------
     .. [1] H. Ramaswamy, C. Scott and A. Tewari, "Mixture proportion estimation via kernel

@@ -66,6 +66,11 @@ class PearsonDivergence(PriorEstimator):
     curve_ : PriorCurve
         The divergence against theta.
 
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    PenalizedL1 : Partial matching under the penalised L1 distance (pen-L1).
+
     References
     ----------
     .. [1] M. C. du Plessis and M. Sugiyama, "Class prior estimation from positive and unlabeled

@@ -102,6 +102,11 @@ class PenalizedL1(PriorEstimator):
     curve_ : PriorCurve
         The penalised distance against theta.
 
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    PearsonDivergence : Partial matching under the Pearson divergence (PE).
+
     References
     ----------
     .. [1] M. C. du Plessis, G. Niu and M. Sugiyama, "Class-prior estimation for learning from

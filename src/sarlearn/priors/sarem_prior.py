@@ -56,6 +56,13 @@ class SAREMPrior(PriorEstimator):
     curve_ : PriorCurve
         The class prior at each iteration.
 
+    See Also
+    --------
+    sarlearn.SAREMClassifier :
+        Classifier and propensity learned together from biased labels (SAR-EM).
+    CrossFitPrior : The class prior of ``CrossFitSARClassifier``, without its final classifier.
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+
     References
     ----------
     .. [1] J. Bekker and J. Davis, "Learning from positive and unlabeled data under the selected at

@@ -38,7 +38,7 @@ class TIcE(PriorEstimator):
         Probability that one bound fails. None is ``max(0.025, 1/(1 + 0.004 T))``, T the rows that
         give the bounds; a fixed 0.2 was far worse.
     promise : float >= 0, default=5
-        k in ``L/(T + k)``, by which splits are chosen.
+        The ``k`` in ``L/(T + k)``, by which splits are chosen.
     min_rows : int >= 1, default=10
         Subdomains with fewer rows are not read.
     max_splits : int >= 1, default=500
@@ -68,6 +68,11 @@ class TIcE(PriorEstimator):
         Whether the estimate is at the boundary of its range.
     curve_ : PriorCurve
         The bounds of the subdomains against their numbers of rows.
+
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    ElkanNoto : Label frequency from a probabilistic classifier of labelled against unlabelled.
 
     References
     ----------

@@ -21,6 +21,11 @@ class Report:
     ----------
     summary : dict
         As :func:`summarize` gives it.
+
+    See Also
+    --------
+    sarlearn.report :
+        Report on a fitted model: who is positive, who gets labelled, and how sure that is.
     """
 
     def __init__(self, summary: dict[str, Any]):
@@ -92,6 +97,15 @@ def report(
     -------
     Report
         With ``save(path)``, ``to_dict()``, ``to_html()``, and shown in notebooks.
+
+    See Also
+    --------
+    make_table_classifier :
+        SAR-EM, or its cross-fit, for a data frame with mixed columns, as a ``Pipeline``.
+    sarlearn.reporting.summarize :
+        Everything a report says about a fitted model on a table, as plain values.
+    sarlearn.reporting.run_checks :
+        What the checks of ``inspection`` say of a fitted model, for a report.
 
     Examples
     --------

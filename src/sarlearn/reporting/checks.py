@@ -67,6 +67,13 @@ def run_checks(
         ``scar_test``, ``drivers``, ``intervals``, ``identifiability`` and ``sensitivity``, each
         with a ``text``; a check that does not apply has nothing else. ``rows`` says how many were
         used.
+
+    See Also
+    --------
+    sarlearn.report :
+        Report on a fitted model: who is positive, who gets labelled, and how sure that is.
+    sarlearn.inspection.goodness_of_fit :
+        Compare the labels with what the model expects, and look for what it lacks.
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)

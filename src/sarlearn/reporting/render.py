@@ -29,7 +29,14 @@ SECTIONS = {
 
 
 def render(summary: dict[str, Any]) -> str:
-    """The page, from the dict that :func:`summarize` gives."""
+    """The page, from the dict that :func:`summarize` gives.
+
+    See Also
+    --------
+    summarize : Everything a report says about a fitted model on a table, as plain values.
+    sarlearn.report :
+        Report on a fitted model: who is positive, who gets labelled, and how sure that is.
+    """
     try:
         import jinja2
         import matplotlib  # noqa: F401  only to tell of both at once

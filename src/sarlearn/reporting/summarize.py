@@ -72,6 +72,12 @@ def summarize(
     -------
     dict
         Only dicts, lists, text, numbers, booleans and None: ``json.dumps`` takes it.
+
+    See Also
+    --------
+    render : The page, from the dict that ``summarize`` gives.
+    sarlearn.report :
+        Report on a fitted model: who is positive, who gets labelled, and how sure that is.
     """
     parts = take_apart(model, X, feature_names)
     labelled = parts.labelled(s)

@@ -81,6 +81,10 @@ class TableEncoder(  # type: ignore[call-arg]
     feature_names_out_ : list of str
         Names of the encoded columns; :func:`origin` gives the column each came from.
 
+    See Also
+    --------
+    sarlearn.make_table_classifier : A learner for tables, with this encoder before it.
+
     Examples
     --------
     >>> import pandas as pd
@@ -121,10 +125,9 @@ class TableEncoder(  # type: ignore[call-arg]
         """
         self._check_settings()
         frame = as_frame(X)
-        left_out = dict.fromkeys(self.drop, "left out")
-        self._set_readings(
-            [read_column(frame[n], n, dropped=left_out.get(n, "")) for n in frame.columns]
-        )
+        out = dict.fromkeys(self.drop, "left out")
+        readings = [read_column(frame[n], n, dropped=out.get(n, "")) for n in frame.columns]
+        self._set_readings(readings)
         self.dates_ = date_columns(frame, self.readings_)
         frame = self.expand(frame)
         kinds = self._kinds(frame)

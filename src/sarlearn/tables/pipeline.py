@@ -23,6 +23,17 @@ class FromColumns:
     table also where a column became several: one per word, or the parts of a date. With
     ``others=True`` it chooses every column that came from another one.
 
+    Parameters
+    ----------
+    columns : iterable of str
+        Columns of the table.
+    others : bool, default=False
+        Whether to choose the encoded columns that came from other columns instead.
+
+    See Also
+    --------
+    TableEncoder : Turn a data frame with mixed columns into a data frame of numbers.
+
     Examples
     --------
     >>> from sarlearn.tables import FromColumns
@@ -64,6 +75,18 @@ class TablePipeline(LearnedAttributes, Pipeline):
 
     :func:`make_table_classifier` builds one for tables; any other transformers may stand before
     the last step.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        As in scikit-learn's ``Pipeline``; the last step is a learner of this package.
+    transform_input, memory, verbose : list of str, str, bool
+        As in scikit-learn's ``Pipeline``.
+
+    See Also
+    --------
+    sarlearn.make_table_classifier :
+        SAR-EM, or its cross-fit, for a data frame with mixed columns, as a ``Pipeline``.
     """
 
     def _encoded(self, X):
@@ -135,6 +158,13 @@ def make_table_classifier(
     -------
     TablePipeline
         Steps ``columns`` (:class:`TableEncoder`) and ``sarem``, ``crossfit`` or ``boosted``.
+
+    See Also
+    --------
+    sarlearn.tables.TableEncoder :
+        Turn a data frame with mixed columns into a data frame of numbers.
+    report : Report on a fitted model: who is positive, who gets labelled, and how sure that is.
+    CrossFitSARClassifier : Classifier and propensity from biased labels, debiased by cross-fitting.
 
     Examples
     --------
