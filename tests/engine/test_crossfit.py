@@ -10,14 +10,14 @@ from sklearn.model_selection import StratifiedKFold
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import LinearScorer, fold_fits, nothing_left
-from sarlearn._engine.folds import fold_flags
+from sarlearn._engine.folds import Folds, make_folds
 from sarlearn._engine.known import KnownPropensityFit
 
 
 def with_folds(data, n_folds=4, make=np.asarray):
     folds = list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(data.X, data.s))
     rows = RowBlocks(make(data.X), block_rows=37)
-    flags = fold_flags(folds, len(data.s))
+    flags = Folds.of(folds, len(data.s)).flags
     return folds, rows.attach(labelled=data.s, e=data.e, not_e=1 - data.e, folds=flags)
 
 
@@ -59,3 +59,17 @@ def test_what_is_left_besides_the_propensity_attributes(make):
     assert nothing_left(rows, np.array([0, 2]))
     assert not nothing_left(rows, np.array([0]))
     assert not nothing_left(rows, np.array([], dtype=int))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.83])
+@pytest.mark.parametrize("n_folds", [2, 5, 7])
+def test_folds_are_those_of_scikit_learn(share, n_folds):
+    labelled = np.random.default_rng(3).random(257) < share
+    folds = make_folds(None, labelled, None, n_folds, 11)
+    expected = StratifiedKFold(n_folds, shuffle=True, random_state=11).split(labelled, labelled)
+    assert len(folds) == n_folds
+    for (train, test), (known_train, known_test) in zip(folds, expected, strict=True):
+        np.testing.assert_array_equal(train, known_train)
+        np.testing.assert_array_equal(test, known_test)
+    some = folds.take(np.array([3, 5, 200]))
+    np.testing.assert_array_equal(some.flags, folds.flags[[3, 5, 200]])

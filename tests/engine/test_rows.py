@@ -27,13 +27,32 @@ def on_dask(X):
     return read_rows(collection, LABELS)[0]
 
 
-KINDS = {"memory": in_memory, "dask": on_dask}
+def in_batches(X):
+    pa = pytest.importorskip("pyarrow")
+    from sarlearn.backends.batches import Batches
+    from sarlearn.backends.batches.rows import BatchRows, read_rows
+
+    if isinstance(X, np.ndarray):
+        table = pa.table({**dict(zip("abcde", X.T, strict=True)), "s": LABELS})
+        cut = Batches(lambda: iter(table.to_batches(max_chunksize=40)))
+        return read_rows(cut, "s", None, lambda s: (s.astype(bool), np.unique(s)), 1.0)[0]
+    from sarlearn.backends.batches.spool import Spool
+
+    spool = Spool()
+    pieces = [{"matrix": spool.put(X[start : start + 40])} for start in range(0, 103, 40)]
+    return BatchRows(spool, pieces, X.dtype).attach(labelled=LABELS)
+
+
+KINDS = {"memory": in_memory, "dask": on_dask, "batches": in_batches}
 
 
 @pytest.fixture(params=KINDS)
-def make(request):
+def make(request, monkeypatch):
     if request.param == "dask":
         request.getfixturevalue("here")
+    if request.param == "batches":
+        source = pytest.importorskip("sarlearn.backends.batches.source")
+        monkeypatch.setattr(source, "CHUNK_ROWS", 40)
     return KINDS[request.param]
 
 
@@ -91,6 +110,16 @@ def test_map_attach_and_gather(rows):
     np.testing.assert_array_equal(known.gather(attrgetter("score")), table)
     np.testing.assert_array_equal(known.gather(attrgetter("labelled")), LABELS)
     assert rows.attach(weight=None) is rows
+
+
+def test_settled_rows_are_the_same(rows):
+    known = rows.map(doubled).attach(weight=np.arange(103.0)).settled()
+    assert (known.shape, known.nnz, known.is_sparse) == (rows.shape, rows.nnz, rows.is_sparse)
+    np.testing.assert_allclose(known.total(column_sums), 2 * DENSE.sum(axis=0), atol=1e-12)
+    np.testing.assert_array_equal(known.gather(attrgetter("labelled")), LABELS)
+    twice = known.settled()
+    np.testing.assert_array_equal(twice.gather(attrgetter("weight")), np.arange(103.0))
+    np.testing.assert_allclose(twice.matvec(np.ones(5)), 2 * DENSE.sum(axis=1), atol=1e-12)
 
 
 def test_products_and_parts(rows):

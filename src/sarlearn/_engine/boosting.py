@@ -186,7 +186,7 @@ def fit_boosted(
     runs = []
     for number, own in enumerate(folds):
         if sample is not None:
-            own = [_among(sample, pair) for pair in own]
+            own = own.take(sample)
         history.run = number
         runs.append(_run(part, own, firsts.of(number, own), firsts, settings, history))
     if sample is not None:
@@ -411,12 +411,6 @@ def _sample(rows: Rows) -> np.ndarray | None:
     if len(rows) < max(MANY_ROWS, 1.5 * size):
         return None
     return np.sort(np.random.default_rng(0).choice(len(rows), size, replace=False))
-
-
-def _among(sample: np.ndarray, pair) -> tuple[np.ndarray, np.ndarray]:
-    """The part of a fold that is in the sample, numbered as there."""
-    train, test = (np.flatnonzero(np.isin(sample, rows, assume_unique=True)) for rows in pair)
-    return train, test
 
 
 class History:

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from sarlearn._engine import crossfit, likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
-from sarlearn._engine.folds import Folds, fold_flags
+from sarlearn._engine.folds import Folds
 from sarlearn._engine.label_model import LabelModel
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.linear_columns import LinearColumns
@@ -94,7 +94,7 @@ def fold_fits(linear, labelled, weight, e, folds: Folds, theta) -> tuple[np.ndar
     Returns the parameters, (n_folds, n_Cs, n_terms + 1), and the held-out logits, (n_rows, n_Cs).
     """
     rows = RowBlocks(linear).attach(
-        labelled=labelled, weight=weight, e=e, not_e=1.0 - e, folds=fold_flags(folds, len(e))
+        labelled=labelled, weight=weight, e=e, not_e=1.0 - e, folds=folds.flags
     )
     thetas = crossfit.fold_fits(rows, len(folds), CS, theta)
     logits = rows.map(crossfit.with_scores, thetas).gather(_scores)

@@ -164,7 +164,7 @@ class LinearScorer:
         self.held_out = rows.total(_log_likelihoods)
         best = int(np.argmax(self.held_out))
         self.C = float(self._Cs[best])
-        return rows.map(_with_score, best)
+        return rows.map(_with_score, best).settled()
 
 
 def fold_fits(

@@ -223,7 +223,7 @@ class HeldOutSide:
 
     def __init__(self, X, classifier, folds: Folds):
         self._X, self._folds = X, folds
-        self._times = times_held_out(folds, X.shape[0])
+        self._times = times_held_out(folds)
         self._sides = [EstimatorSide(X[train], classifier, "classifier") for train, _ in folds]
 
     def fit(self, target, weight) -> None:

@@ -212,6 +212,7 @@ class LabelModel:
         return model
 
     def _set(self, rows: Rows, n_attributes: int, propensity_ridge, slope_pull, known) -> None:
+        rows = rows.settled()
         self.label_share, self._total = label_share(rows), float(rows.total(weight_of))
         self._center, self._scale = _standards(rows)
         self._rows = rows.map(_standardised, self._center, self._scale)

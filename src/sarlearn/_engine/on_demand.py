@@ -65,6 +65,11 @@ def compiled() -> Compiled | None:
     return next(iter(_open.values()), None)
 
 
+def in_use(is_sparse: bool, float_type: str) -> bool:
+    """Whether compiled functions are used for such rows."""
+    return (is_sparse, float_type) in _open
+
+
 def expect_fit(X, fits: float = 1.0) -> None:
     """Say that ``fits`` SAR-EM fits of X, or as much work, are about to start.
 

@@ -96,6 +96,10 @@ class Rows(Protocol):
         cuts = np.split(numbers, np.searchsorted(numbers, ends[:-1]))
         return stack(self.each(_take, per_block=cuts))
 
+    def settled(self) -> "Rows":
+        """The same rows; where blocks are made anew in every pass, what was made of them is kept."""
+        return self
+
     def part(self, n_rows: int) -> "RowBlocks | None":
         """About ``n_rows`` rows in runs spread evenly, in memory; None where that is most of them.
 

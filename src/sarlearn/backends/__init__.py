@@ -19,7 +19,7 @@ def is_dask(X) -> bool:
 
 def is_batches(X) -> bool:
     """Whether ``X`` is a :class:`~sarlearn.Batches`, told without importing Arrow."""
-    return type(X).__name__ == "Batches" and type(X).__module__ == "sarlearn.backends.batches"
+    return type(X).__module__ == "sarlearn.backends.batches.source"
 
 
 def refuse_dask(X, who: str) -> None:

@@ -9,7 +9,7 @@ from sarlearn._compat import HasMethods, Interval, reporter
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.crossfit import ROUNDS, CrossFit, LinearScorer, Scorer, cross_fit
 from sarlearn._engine.em_any import HELD_OUT_ITERATIONS, EstimatorScorer
-from sarlearn._engine.folds import Folds, fold_flags, make_folds
+from sarlearn._engine.folds import Folds, make_folds
 from sarlearn._engine.label_model import KnownPrior
 from sarlearn.classifiers.base import Input, warn_every_column
 
@@ -41,7 +41,7 @@ def run_cross_fit(
     # Splitters look at the number of rows alone, but for those of a user's own.
     X = np.empty((len(labelled), 0)) if given.X is None else given.X
     folds = make_folds(X, labelled, given.kept, settings.cv, settings.random_state, groups)
-    rows = rows.attach(folds=fold_flags(folds, len(labelled)))
+    rows = rows.attach(folds=folds.flags)
     report = reporter(settings, n_steps(folds, settings.classifier), "step")
     found = cross_fit(
         rows,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
 from sarlearn._engine import likelihood
-from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.blocks import RowBlocks, packed
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.on_demand import expect_fit
 from sarlearn._engine.rows import Rows
@@ -114,7 +114,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @elsewhere(dask="_on_dask", batches="_in_batches")
     def _located(self, X, s, sample_weight, propensity) -> "Input":
         X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
-        rows = RowBlocks(X).attach(labelled=labelled, weight=weight)
+        rows = RowBlocks(packed(X, self._sarem_fits)).attach(labelled=labelled, weight=weight)
         if propensity is not None:
             if kept is not None and np.ndim(propensity) == 1 and len(propensity) == len(kept):
                 propensity = np.asarray(propensity)[kept]

@@ -74,6 +74,12 @@ def read_column(series, name: str, *, dropped: str = "") -> ColumnReading:
 
 def cell_counts(series, name: str) -> Counter:
     """How often each value of a column of objects occurs, gaps as None."""
+    if _is_text(series):
+        codes, distinct = _coded(series)
+        counts: Counter = Counter()
+        for value, count in zip(distinct, np.bincount(codes, minlength=len(distinct)), strict=True):
+            counts[value] += int(count)
+        return +counts
     try:
         return Counter(values_of(series))
     except TypeError as error:
@@ -136,12 +142,43 @@ def values_of(series) -> list[Any]:
 
     A text of nothing but spaces is a gap, too.
     """
+    if _is_text(series):
+        codes, distinct = _coded(series)
+        return _spread(distinct, codes).tolist()
     gaps = series.is_null().to_list()
     pairs = zip(gaps, series.to_list(), strict=True)
     values = [None if gap or value != value else value for gap, value in pairs]
     if series.dtype.is_numeric() or series.dtype.is_temporal():
         return values
     return [None if isinstance(v, str) and not v.strip(" ") else v for v in values]
+
+
+def _is_text(series) -> bool:
+    import narwhals as nw
+
+    return series.dtype == nw.String
+
+
+def _coded(series) -> tuple[np.ndarray, list[str | None]]:
+    """The place of each value of a column of text among its different ones, and these.
+
+    They come in the order of the rows, gaps as None. Work on a value is then done once, not once
+    per row.
+    """
+    column = series.to_arrow()
+    coded = (column.combine_chunks() if hasattr(column, "chunks") else column).dictionary_encode(
+        null_encoding="encode"
+    )
+    texts = coded.dictionary.to_pylist()
+    codes = coded.indices.to_numpy(zero_copy_only=False)
+    return codes, [None if text is None or not text.strip(" ") else text for text in texts]
+
+
+def _spread(distinct: list, codes: np.ndarray) -> np.ndarray:
+    """One of the values per code."""
+    values = np.empty(len(distinct), dtype=object)
+    values[:] = distinct
+    return values[codes]
 
 
 def is_constant(series) -> bool:
@@ -219,6 +256,10 @@ def words(frame, names: list[str]) -> np.ndarray:
     """Columns as text, gaps as ``(missing)``; 3.0 and 3 are the same word."""
     result = np.empty((len(frame), len(names)), dtype=object)
     for index, name in enumerate(names):
+        if _is_text(frame[name]):
+            codes, distinct = _coded(frame[name])
+            result[:, index] = _spread([word(value) for value in distinct], codes)
+            continue
         values = values_of(frame[name])
         spelling = {value: word(value) for value in set(values)}
         result[:, index] = [spelling[value] for value in values]

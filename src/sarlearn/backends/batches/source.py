@@ -1,12 +1,6 @@
-"""Rows that are read again and again in Arrow record batches: more than memory holds, no cluster.
-
-A pass reads the source from its beginning, converts it to blocks of a fixed number of rows, and
-forgets them. Reading runs ahead of computing in a thread. What is kept of a row is its label, and
-its folds and weight where there are any.
-"""
+"""Tables that are read in Arrow record batches, wherever these come from."""
 
 import copy
-import itertools
 import os
 import queue
 import threading
@@ -16,16 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn._engine.blocks import BLOCK_ELEMENTS, COMPILED_BLOCK_ELEMENTS, Block, add_up
-from sarlearn._engine.on_demand import compiled, expect
-from sarlearn._engine.rows import Rows
-from sarlearn._engine.units import Units
-
 # Rows that are read at once; a few such chunks are in memory at any time.
 CHUNK_ROWS = 2**16
 AHEAD = 2
-# Smaller parts of a step are tried this many at a time: reading costs more than they do.
-TRIES = 4
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -106,7 +93,7 @@ class Batches:
     def _check(self, names: Iterable[str | None]) -> None:
         for name in names:
             if name is not None and name not in self.names:
-                known = _listed(self.names)
+                known = listed(self.names)
                 raise ValueError(f"The source has no column {name!r}; it has {known}.")
 
     def of(self, names: Iterable[str]) -> "Batches":
@@ -129,174 +116,15 @@ class Batches:
 
     def each(self, function: Callable, *arguments) -> list:
         """``function(frame, *arguments)`` of every chunk, in order."""
-        return [function(frame, *arguments) for frame, _ in _ahead(self.frames())]
+        return [function(frame, *arguments) for frame, _ in ahead(self.frames())]
 
     def predict(self, method: Callable, label: str | None = None) -> np.ndarray:
         """A prediction of every row."""
         found = []
-        for frame, further in _ahead(self.frames(CHUNK_ROWS, label)):
-            labels = [] if label is None else [_column(further, label)]
+        for frame, further in ahead(self.frames(CHUNK_ROWS, label)):
+            labels = [] if label is None else [column_of(further, label)]
             found.append(method(_as_input(frame), *labels))
         return np.concatenate(found)
-
-
-class BatchRows(Rows):
-    """The rows of :class:`Batches`, for solvers: blocks are made anew in every pass.
-
-    Parameters
-    ----------
-    batches : Batches
-    label, weight : str
-        Columns that are no features.
-    kept : boolean ndarray of shape (n_rows,) or None
-        Rows to learn from.
-    """
-
-    is_sparse = False
-
-    def __init__(self, batches: Batches, label: str, weight: str | None, n_rows: int, kept, dtype):
-        self._batches, self._others, self._kept = batches, (label, weight), kept
-        self._steps: list[tuple] = []
-        n_columns, n_total = len(batches.features(label, weight)), n_rows
-        most = COMPILED_BLOCK_ELEMENTS if compiled() else BLOCK_ELEMENTS
-        self._block_rows = min(max(512, most // max(n_columns, 1)), CHUNK_ROWS)
-        self._chunk_rows = CHUNK_ROWS // self._block_rows * self._block_rows
-        self._n_read, self._dtype = n_total, dtype
-        n_left = n_total if kept is None else int(kept.sum())
-        self.shape, self.nnz = (n_left, n_columns), n_left * n_columns
-        self.units = Units.plain(n_columns)
-        self._slices = list(self._cuts())
-
-    def _cuts(self) -> Iterator[slice]:
-        """Where blocks begin and end among the rows that are kept."""
-        first = 0
-        for start in range(0, self._n_read, self._chunk_rows):
-            stop = min(start + self._chunk_rows, self._n_read)
-            n = stop - start if self._kept is None else int(self._kept[start:stop].sum())
-            for k in range(0, n, self._block_rows):
-                yield slice(first + k, first + min(k + self._block_rows, n))
-            first += n
-
-    @property
-    def slices(self) -> list[slice]:
-        return self._slices
-
-    def map(self, function: Callable, *arguments, per_block: list | None = None) -> "BatchRows":
-        out = copy.copy(self)
-        out._steps = [*self._steps, (function, arguments, per_block)]
-        return out
-
-    def total(self, function: Callable, *arguments):
-        return add_up(function(block, *arguments) for block in self._blocks())
-
-    def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
-        """The first alone, then several in one pass."""
-        requests, size = iter(requests), 1
-        while some := list(itertools.islice(requests, size)):
-            passes = ([function(block, *request) for request in some] for block in self._blocks())
-            sums = next(passes)
-            for parts in passes:
-                for k, part in enumerate(parts):
-                    sums[k] += part
-            yield from zip(some, sums, strict=True)
-            size = TRIES
-
-    def each(self, function: Callable, *arguments, per_block: list | None = None) -> list:
-        if per_block is None:
-            return [function(block, *arguments) for block in self._blocks()]
-        pairs = zip(self._blocks(), per_block, strict=True)
-        return [function(block, *arguments, extra) for block, extra in pairs]
-
-    def _blocks(self) -> Iterator[Block]:
-        """One pass: every block, with what the steps made of it."""
-        number, slices = 0, self._slices
-        for X in _ahead(self._matrices()):
-            for start in range(0, len(X), self._block_rows):
-                if number == len(slices):
-                    raise ValueError(self._changed())
-                block = Block(slices[number], X[start : start + self._block_rows])
-                if len(block.matrix) != block.n_rows:
-                    raise ValueError(self._changed())
-                for function, arguments, per_block in self._steps:
-                    extra = () if per_block is None else (per_block[number],)
-                    block = function(block, *arguments, *extra)
-                yield block
-                number += 1
-        if number != len(slices):
-            raise ValueError(self._changed())
-
-    def _matrices(self) -> Iterator[np.ndarray]:
-        first = 0
-        for frame, _ in self._batches.frames(self._chunk_rows, *self._others):
-            X = to_matrix(frame, first, self._dtype)
-            stop = first + len(X)
-            yield X if self._kept is None else X[self._kept[first:stop]]
-            first = stop
-
-    def _changed(self) -> str:
-        return (
-            f"{self._batches!r} gave other rows than when it was first read: {self._n_read:,} "
-            "then. Rows must not be added or taken away while a model is fitted."
-        )
-
-
-def read_rows(
-    batches: Batches, label, weight, encode: Callable[[np.ndarray], tuple], fits: float
-) -> tuple[Rows, np.ndarray]:
-    """Checked rows that know their labels and weights, and the two label values: one pass.
-
-    Parameters
-    ----------
-    label, weight : str
-        Columns of the source.
-    encode : callable
-        Gives the mask of labelled rows and the label values for all labels.
-    fits : float
-        What is about to be done with them, in SAR-EM fits.
-    """
-    _check_name("y", label, batches)
-    if weight is not None:
-        _check_name("sample_weight", weight, batches)
-    labels, weights, n_rows, dtype = [], [], 0, np.dtype(np.float32)
-    for frame, further in _ahead(batches.frames(CHUNK_ROWS, label, weight)):
-        X = to_matrix(frame, n_rows)
-        dtype = np.promote_types(dtype, X.dtype)
-        n_rows += len(X)
-        labels.append(_column(further, label))
-        if weight is not None:
-            weights.append(_weights(_column(further, weight), weight, n_rows - len(X)))
-    if not n_rows:
-        raise ValueError(f"{batches!r} has no rows.")
-    labelled, classes = encode(np.concatenate(labels))
-    del labels
-    n_columns = len(batches.features(label, weight))
-    expect(n_rows, n_rows * n_columns, False, dtype.name, fits)
-    values = np.concatenate(weights) if weights else None
-    kept = None if values is None or values.all() else values > 0
-    rows = BatchRows(batches, label, weight, n_rows, kept, dtype)
-    if kept is not None and values is not None:
-        labelled, values = labelled[kept], values[kept]
-    return rows.attach(labelled=labelled, weight=values), classes
-
-
-def _check_name(what: str, name, batches: Batches) -> None:
-    if not isinstance(name, str):
-        raise TypeError(
-            f"With batches {what} is the name of a column of theirs, which is read with the other "
-            f"columns; got {type(name).__name__}. Columns: {_listed(batches.names)}."
-        )
-
-
-def _weights(values: np.ndarray, name: str, first: int) -> np.ndarray:
-    weights = values.astype(np.float64)
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"The weight {name!r} must not be negative, missing or infinite; row {first + row} has "
-            f"{values[row]!r}."
-        )
-    return weights
 
 
 # -- from Arrow to NumPy ---------------------------------------------------------------------------
@@ -305,7 +133,7 @@ def _weights(values: np.ndarray, name: str, first: int) -> np.ndarray:
 def to_matrix(frame, first: int = 0, dtype=None) -> np.ndarray:
     """Columns of numbers as a matrix in C order: float32 where all are, float64 otherwise."""
     names = [str(name) for name in frame.columns] if not _is_arrow(frame) else frame.column_names
-    columns = [_column(frame, name) for name in names]
+    columns = [column_of(frame, name) for name in names]
     if dtype is None:
         narrow = all(column.dtype == np.float32 for column in columns)
         dtype = np.float32 if narrow and columns else np.float64
@@ -330,7 +158,7 @@ def _is_arrow(frame) -> bool:
     return hasattr(frame, "column_names")
 
 
-def _column(frame, name: str) -> np.ndarray:
+def column_of(frame, name: str) -> np.ndarray:
     if _is_arrow(frame):
         column = frame.column(name)
         return column.to_numpy() if hasattr(column, "chunks") else np.asarray(column)
@@ -398,7 +226,7 @@ def _dataset(path: str, ds):
     if len(kinds) > 1 or None in kinds:
         raise ValueError(
             f"{path} must be files of one kind: {', '.join(_FORMATS)}; got "
-            f"{_listed(sorted({Path(name).suffix for name in files}))}."
+            f"{listed(sorted({Path(name).suffix for name in files}))}."
         )
     return ds.dataset(files, format=kinds.pop())
 
@@ -440,7 +268,7 @@ def _rechunked(batches: Iterable, n_rows: int) -> Iterator:
         yield pa.concat_tables(waiting, promote_options="permissive").combine_chunks()
 
 
-def _ahead(items: Iterator) -> Iterator:
+def ahead(items: Iterator) -> Iterator:
     """The same items, made in a thread while earlier ones are worked on."""
     made: queue.Queue = queue.Queue(AHEAD)
     stop, end = threading.Event(), object()
@@ -478,5 +306,5 @@ def _ahead(items: Iterator) -> Iterator:
         thread.join()
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

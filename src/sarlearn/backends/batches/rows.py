@@ -1,0 +1,182 @@
+"""Rows that solvers read chunk by chunk, of a table that memory does not hold.
+
+The source is read once: its columns, encoded, go to a file (:class:`Spool`) from which every pass
+reads them, ahead of computing in a thread. In memory stay a few chunks, and of each row its label,
+folds and weight.
+"""
+
+import copy
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from sarlearn._engine.blocks import COMPILED_BLOCK_ELEMENTS, Block, add_up, is_packable, pack
+from sarlearn._engine.on_demand import expect
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.units import Units
+from sarlearn.backends.batches import source
+from sarlearn.backends.batches.source import Batches, ahead, column_of, listed, to_matrix
+from sarlearn.backends.batches.spool import Spool, StoredCSR, n_elements
+
+# Smaller parts of a step are tried this many at a time: reading costs more than they do.
+TRIES = 4
+_NO_COLUMNS = ("rows", "kept")  # of a block
+
+
+class BatchRows(Rows):
+    """Rows in a file: blocks are made anew in every pass.
+
+    Parameters
+    ----------
+    spool : Spool
+    pieces : list of dict
+        Of each block, in order, the columns that lie in the file: ``matrix`` at least.
+    dtype : of the matrix, float32 or float64
+    """
+
+    def __init__(self, spool: Spool, pieces: list[dict], dtype):
+        self._spool, self._pieces, self._dtype = spool, pieces, dtype
+        self._steps: list[tuple] = []
+        stored = [piece["matrix"] for piece in pieces]
+        ends = np.cumsum([matrix.shape[0] for matrix in stored]).tolist()
+        self._slices = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        self.shape = (ends[-1], stored[0].shape[1])
+        self.is_sparse = isinstance(stored[0], StoredCSR)
+        self.nnz = sum(n_elements(matrix) for matrix in stored)
+        self.units = Units.plain(self.shape[1])
+
+    @property
+    def slices(self) -> list[slice]:
+        return self._slices
+
+    def map(self, function: Callable, *arguments, per_block: list | None = None) -> "BatchRows":
+        out = copy.copy(self)
+        out._steps = [*self._steps, (function, arguments, per_block)]
+        return out
+
+    def settled(self) -> "BatchRows":
+        """What the steps made of each block goes to the file; columns in memory stay there."""
+        pieces, dtype = [], self._dtype
+        for block, read in self._blocks():
+            columns = {name: value for name, value in vars(block).items() if value is not None}
+            pieces.append(
+                {
+                    name: self._pieces[len(pieces)][name]
+                    if value is read.get(name)
+                    else self._spool.put(value)
+                    for name, value in columns.items()
+                    if name not in _NO_COLUMNS
+                }
+            )
+            dtype = block.matrix.dtype
+        out = BatchRows(self._spool, pieces, dtype)
+        out.units = self.units
+        return out
+
+    def total(self, function: Callable, *arguments):
+        return add_up(function(block, *arguments) for block, _ in self._blocks())
+
+    def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
+        """The first alone, then several in one pass."""
+        requests, size = iter(requests), 1
+        while some := list(itertools.islice(requests, size)):
+            passes = ([function(block, *request) for request in some] for block, _ in self._blocks())
+            sums = next(passes)
+            for parts in passes:
+                for k, part in enumerate(parts):
+                    sums[k] += part
+            yield from zip(some, sums, strict=True)
+            size = TRIES
+
+    def each(self, function: Callable, *arguments, per_block: list | None = None) -> list:
+        if per_block is None:
+            return [function(block, *arguments) for block, _ in self._blocks()]
+        pairs = zip(self._blocks(), per_block, strict=True)
+        return [function(block, *arguments, extra) for (block, _), extra in pairs]
+
+    def _blocks(self) -> Iterator[tuple[Block, dict]]:
+        """One pass: every block as the steps make it, and the columns that were read for it."""
+        for number, columns in enumerate(ahead(self._read())):
+            block = Block(self._slices[number], **columns)
+            for function, arguments, per_block in self._steps:
+                extra = () if per_block is None else (per_block[number],)
+                block = function(block, *arguments, *extra)
+            yield block, columns
+
+    def _read(self) -> Iterator[dict]:
+        for piece in self._pieces:
+            columns = {name: self._spool.get(stored) for name, stored in piece.items()}
+            columns["matrix"] = columns["matrix"].astype(self._dtype, copy=False)
+            yield columns
+
+
+def read_rows(
+    batches: Batches, label, weight, encode: Callable[[np.ndarray], tuple], fits: float
+) -> tuple[Rows, np.ndarray]:
+    """Checked rows that know their labels and weights, and the two label values: one pass.
+
+    Parameters
+    ----------
+    label, weight : str
+        Columns of the source. Rows of weight zero are left out.
+    encode : callable
+        Gives the mask of labelled rows and the label values for all labels.
+    fits : float
+        What is about to be done with them, in SAR-EM fits.
+    """
+    _check_name("y", label, batches)
+    if weight is not None:
+        _check_name("sample_weight", weight, batches)
+    spool, pieces, labels, weights = Spool(), [], [], []
+    n_read, dtype, packed = 0, np.dtype(np.float32), None
+    n_columns = len(batches.features(label, weight))
+    block_rows = min(max(512, COMPILED_BLOCK_ELEMENTS // max(n_columns, 1)), source.CHUNK_ROWS)
+    for frame, further in ahead(batches.frames(block_rows, label, weight)):
+        X, s = to_matrix(frame, n_read), column_of(further, label)
+        n_read += len(X)
+        if weight is not None:
+            values = _weights(column_of(further, weight), weight, n_read - len(X))
+            X, s, values = X[values > 0], s[values > 0], values[values > 0]
+            weights.append(values)
+        if not len(X):
+            continue
+        dtype = np.promote_types(dtype, X.dtype)
+        packed = is_packable(X) if packed is None else packed
+        pieces.append({"matrix": spool.put(pack(X) if packed else X)})
+        labels.append(_narrow(s))
+    if not pieces:
+        raise ValueError(f"{batches!r} has no rows" + (" that count." if n_read else "."))
+    labelled, classes = encode(np.concatenate(labels))
+    del labels
+    rows = BatchRows(spool, pieces, dtype)
+    expect(rows.shape[0], rows.nnz, rows.is_sparse, dtype.name, fits)
+    values = np.concatenate(weights) if weights else None
+    return rows.attach(labelled=labelled, weight=values), classes.astype(s.dtype, copy=False)
+
+
+def _narrow(labels: np.ndarray) -> np.ndarray:
+    """Whole numbers in one byte each, where they fit."""
+    if labels.dtype.kind in "iu" and labels.min() >= -128 and labels.max() < 128:
+        return labels.astype(np.int8)
+    return labels
+
+
+def _check_name(what: str, name, batches: Batches) -> None:
+    if not isinstance(name, str):
+        raise TypeError(
+            f"With batches {what} is the name of a column of theirs, which is read with the other "
+            f"columns; got {type(name).__name__}. Columns: {listed(batches.names)}."
+        )
+
+
+def _weights(values: np.ndarray, name: str, first: int) -> np.ndarray:
+    weights = values.astype(np.float64)
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"The weight {name!r} must not be negative, missing or infinite; row {first + row} has "
+            f"{values[row]!r}."
+        )
+    return weights
