@@ -9,8 +9,8 @@ import pytest
 
 from conftest import make_pu
 from sarlearn import CrossFitSARClassifier, SAREMClassifier, SCARClassifier, make_table_classifier
-from sarlearn.backends.batches import source as module
 from sarlearn.backends.batches import Batches
+from sarlearn.backends.batches import source as module
 from table_data import patients
 
 pa = pytest.importorskip("pyarrow", reason="batches need sarlearn[tables]")

@@ -8,6 +8,7 @@ from scipy.special import expit
 from sarlearn._engine import boosting, likelihood
 from sarlearn._engine.boosting import BoostingSettings, Rows, fit_boosted
 from sarlearn._engine.boosting_loss import loss_derivatives
+from sarlearn._engine.folds import Folds
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.tree_text import check_text
 from sarlearn._engine.trees import FoldBoosters, Trees, TreeSettings
@@ -146,7 +147,7 @@ def test_many_rows_are_sampled_and_then_boosted_once(monkeypatch):
     rows = Rows(X, (), linear, linear.of_columns(np.array([2])), s, None)
     order = rng.permutation(6000)
     parts = np.array_split(order, 3)
-    folds = [[(np.setdiff1d(order, part), part) for part in parts]]
+    folds = [Folds.of(((np.setdiff1d(order, part), part) for part in parts), 6000)]
     whole = fit_boosted(rows, folds, BoostingSettings())
     monkeypatch.setattr(boosting, "MANY_ROWS", 5000)
     monkeypatch.setattr(boosting, "SAMPLE_ROWS", 2000)

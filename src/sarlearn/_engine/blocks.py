@@ -189,7 +189,7 @@ def packed(X, fits: float):
     """
     if sparse.issparse(X) or not is_packable(X):
         return X
-    expect(X.shape[0], np.count_nonzero(X), True, X.dtype.name, fits)
+    expect(X.shape[0], int(np.count_nonzero(X)), True, X.dtype.name, fits)
     return pack(X) if in_use(True, X.dtype.name) else X
 
 
@@ -205,7 +205,7 @@ def is_packable(X: np.ndarray) -> bool:
 
 
 def pack(X: np.ndarray) -> sparse.csr_array:
-    """A dense matrix as CSR with short indices, in parts: SciPy would need several times as much."""
+    """A dense matrix as CSR with short indices, part by part: SciPy would need far more memory."""
     counts = np.count_nonzero(X, axis=1)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     kind = np.int32 if indptr[-1] < 2**31 else np.int64

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from sarlearn._engine.crossfit import HELD_OUT, TRAINS
 from sarlearn._validation import fewer_folds
 
+
 class Folds(Sequence):
     """``(train, test)`` pairs of row numbers, each made when it is asked for.
 

@@ -97,7 +97,7 @@ class Rows(Protocol):
         return stack(self.each(_take, per_block=cuts))
 
     def settled(self) -> "Rows":
-        """The same rows; where blocks are made anew in every pass, what was made of them is kept."""
+        """The same rows; where every pass makes blocks anew, what was made of them is kept."""
         return self
 
     def part(self, n_rows: int) -> "RowBlocks | None":

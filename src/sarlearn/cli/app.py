@@ -3,33 +3,8 @@
 import click
 
 from sarlearn import __version__
+from sarlearn.cli import options as opt
 from sarlearn.cli import paths
-from sarlearn.cli.options import (
-    AUDIT_PROBABILITY,
-    AUDITED,
-    BACKGROUND,
-    CLASS_PRIOR,
-    DATES,
-    DROP,
-    FORCE,
-    GROUPS,
-    ID,
-    JOBS,
-    JSON,
-    LABEL,
-    MAX_ITER,
-    OUTPUT,
-    POSITIVE,
-    PROPENSITY,
-    PROPENSITY_ONLY,
-    RAW,
-    SEED,
-    TABLE,
-    TABLE_AGAIN,
-    WEIGHT,
-    example,
-    reading,
-)
 
 _ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
 
@@ -49,23 +24,23 @@ def app() -> None:
 
 
 @app.command(
-    **example(
+    **opt.example(
         "sarlearn fit patients.csv --label diagnosed --propensity age,insurance \\\n"
         "    --id patient -o model.skops --report report.html"
     )
 )
-@TABLE
-@LABEL
-@POSITIVE
-@PROPENSITY
-@PROPENSITY_ONLY
-@ID
-@DROP
-@WEIGHT
-@GROUPS
-@RAW
-@DATES
-@reading
+@opt.TABLE
+@opt.LABEL
+@opt.POSITIVE
+@opt.PROPENSITY
+@opt.PROPENSITY_ONLY
+@opt.ID
+@opt.DROP
+@opt.WEIGHT
+@opt.GROUPS
+@opt.RAW
+@opt.DATES
+@opt.reading
 @click.option(
     "--method",
     type=click.Choice(["cross-fit", "sar-em"]),
@@ -99,13 +74,13 @@ def app() -> None:
     type=click.Choice(["slope", "fixed_point"]),
     help="For sar-em: the paper's rule (slope, the default), or run until nothing moves.",
 )
-@MAX_ITER
-@AUDITED
-@AUDIT_PROBABILITY
-@CLASS_PRIOR
-@BACKGROUND
-@SEED
-@OUTPUT
+@opt.MAX_ITER
+@opt.AUDITED
+@opt.AUDIT_PROBABILITY
+@opt.CLASS_PRIOR
+@opt.BACKGROUND
+@opt.SEED
+@opt.OUTPUT
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
 @click.option(
     "--check",
@@ -113,7 +88,7 @@ def app() -> None:
     help="Also test one label frequency for all, resample for intervals, and try other solutions "
     "and choices: some two hundred refits.",
 )
-@JOBS
+@opt.JOBS
 @click.option(
     "--dask",
     is_flag=False,
@@ -122,8 +97,8 @@ def app() -> None:
     help="Work on a Dask cluster: on this machine's cores, or that of the scheduler at ADDRESS "
     "(tcp://host:port). TABLE may then be a pattern such as 'data/*.parquet'.",
 )
-@JSON
-@FORCE
+@opt.JSON
+@opt.FORCE
 def fit(**options) -> None:
     """Fit a model to TABLE and save it."""
     force = options.pop("force")
@@ -139,12 +114,12 @@ def fit(**options) -> None:
     fit(**options)
 
 
-@app.command(**example("sarlearn inspect patients.csv"))
-@TABLE
-@DROP
-@RAW
-@reading
-@JSON
+@app.command(**opt.example("sarlearn inspect patients.csv"))
+@opt.TABLE
+@opt.DROP
+@opt.RAW
+@opt.reading
+@opt.JSON
 def inspect(**options) -> None:
     """Show how each column of TABLE is read: its kind, gaps, values, and what stands out."""
     paths.check_input(options["table"])
@@ -160,16 +135,16 @@ def _check_model_and_table(options: dict) -> None:
     paths.check_outputs(options["output"], force=options.pop("force"), inputs=inputs)
 
 
-@app.command(**example("sarlearn predict model.skops patients.csv -o scored.csv"))
+@app.command(**opt.example("sarlearn predict model.skops patients.csv -o scored.csv"))
 @click.argument("model", type=click.Path())
-@TABLE
-@OUTPUT
-@TABLE_AGAIN[0]
-@TABLE_AGAIN[1]
-@reading
+@opt.TABLE
+@opt.OUTPUT
+@opt.TABLE_AGAIN[0]
+@opt.TABLE_AGAIN[1]
+@opt.reading
 @click.option("--keep-all", is_flag=True, help="Write all columns of the table, not only the id.")
-@JSON
-@FORCE
+@opt.JSON
+@opt.FORCE
 def predict(**options) -> None:
     """Score the rows of TABLE with a saved MODEL.
 
@@ -183,12 +158,12 @@ def predict(**options) -> None:
     predict(**options)
 
 
-@app.command(**example("sarlearn report model.skops patients.csv -o report.html"))
+@app.command(**opt.example("sarlearn report model.skops patients.csv -o report.html"))
 @click.argument("model", type=click.Path())
-@TABLE
-@OUTPUT
-@TABLE_AGAIN[0]
-@TABLE_AGAIN[1]
+@opt.TABLE
+@opt.OUTPUT
+@opt.TABLE_AGAIN[0]
+@opt.TABLE_AGAIN[1]
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -201,11 +176,11 @@ def predict(**options) -> None:
     is_flag=True,
     help="Also test, resample and try other choices, as fit --check does.",
 )
-@JOBS
-@SEED
-@reading
-@JSON
-@FORCE
+@opt.JOBS
+@opt.SEED
+@opt.reading
+@opt.JSON
+@opt.FORCE
 def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
     _check_model_and_table(options)
@@ -216,23 +191,23 @@ def report(**options) -> None:
 
 
 @app.command(
-    **example("sarlearn prior patients.csv --label diagnosed --propensity age --method SAR-EM")
+    **opt.example("sarlearn prior patients.csv --label diagnosed --propensity age --method SAR-EM")
 )
-@TABLE
-@LABEL
-@POSITIVE
-@PROPENSITY
-@ID
-@DROP
-@RAW
-@DATES
-@reading
+@opt.TABLE
+@opt.LABEL
+@opt.POSITIVE
+@opt.PROPENSITY
+@opt.ID
+@opt.DROP
+@opt.RAW
+@opt.DATES
+@opt.reading
 @click.option(
     "--method",
     multiple=True,
     help="Estimator to use, by default all. May be repeated. There are " + PRIOR_METHODS + ".",
 )
-@JSON
+@opt.JSON
 def prior(**options) -> None:
     """Compare estimates of the class prior: the share of TABLE that is positive."""
     paths.check_input(options["table"])
@@ -241,9 +216,9 @@ def prior(**options) -> None:
     prior(**options)
 
 
-@app.command(**example("sarlearn audit model.skops patients.csv -n 100 -o to_check.csv"))
+@app.command(**opt.example("sarlearn audit model.skops patients.csv -n 100 -o to_check.csv"))
 @click.argument("model", type=click.Path())
-@TABLE
+@opt.TABLE
 @click.option(
     "-n",
     type=click.IntRange(min=1),
@@ -251,9 +226,9 @@ def prior(**options) -> None:
     show_default=True,
     help="Rows to suggest.",
 )
-@OUTPUT
-@TABLE_AGAIN[0]
-@TABLE_AGAIN[1]
+@opt.OUTPUT
+@opt.TABLE_AGAIN[0]
+@opt.TABLE_AGAIN[1]
 @click.option(
     "--audited",
     type=click.Path(),
@@ -275,9 +250,9 @@ def prior(**options) -> None:
     show_default=True,
     help="What the page asks about each row.",
 )
-@SEED
-@JSON
-@FORCE
+@opt.SEED
+@opt.JSON
+@opt.FORCE
 def audit(**options) -> None:
     """Suggest rows of TABLE to check, so that the share of positives gets surer.
 
@@ -291,10 +266,10 @@ def audit(**options) -> None:
 
 
 @app.command(
-    **example("sarlearn check patients.csv --label diagnosed --candidates age,insurance,region")
+    **opt.example("sarlearn check patients.csv --label diagnosed --candidates age,insurance,region")
 )
-@TABLE
-@LABEL
+@opt.TABLE
+@opt.LABEL
 @click.option(
     "--candidates",
     multiple=True,
@@ -302,12 +277,12 @@ def audit(**options) -> None:
     help="Column that may decide who among the positives gets labelled. May be repeated, or a "
     "list: a,b.",
 )
-@POSITIVE
-@ID
-@DROP
-@RAW
-@DATES
-@reading
+@opt.POSITIVE
+@opt.ID
+@opt.DROP
+@opt.RAW
+@opt.DATES
+@opt.reading
 @click.option("--flexible", is_flag=True, help="Let boosted trees help the class model.")
 @click.option(
     "--draws",
@@ -323,8 +298,8 @@ def audit(**options) -> None:
     show_default=True,
     help="Resamples that show how stable the choice is.",
 )
-@SEED
-@JSON
+@opt.SEED
+@opt.JSON
 def check(**options) -> None:
     """Does labelling in TABLE depend on columns, and on which?
 
@@ -338,12 +313,12 @@ def check(**options) -> None:
 
 
 @app.command(
-    **example("sarlearn simulate classes.csv --class ill --propensity age -o patients.csv")
+    **opt.example("sarlearn simulate classes.csv --class ill --propensity age -o patients.csv")
 )
-@TABLE
+@opt.TABLE
 @click.option("--class", "class_column", required=True, help="Column with the true class.")
 @click.option("--positive", help="Value of the class that is positive, if it is not 1, true, yes.")
-@PROPENSITY
+@opt.PROPENSITY
 @click.option(
     "--falling",
     multiple=True,
@@ -378,12 +353,12 @@ def check(**options) -> None:
 )
 @click.option("--label", default="labelled", show_default=True, help="Name of the new column.")
 @click.option("--propensity-column", help="Also write the true propensity, under this name.")
-@reading
+@opt.reading
 @click.option("--keep-class", is_flag=True, help="Keep the class column.")
-@SEED
-@OUTPUT
-@JSON
-@FORCE
+@opt.SEED
+@opt.OUTPUT
+@opt.JSON
+@opt.FORCE
 def simulate(**options) -> None:
     """Turn a TABLE with known classes into one with some positives labelled.
 
@@ -411,7 +386,7 @@ def simulate(**options) -> None:
 )
 @click.option("--labelled", help="SQL condition that holds for labelled rows, as in 'sick = 1'.")
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of printing.")
-@FORCE
+@opt.FORCE
 def sql(**options) -> None:
     """Turn a saved MODEL into a query that scores rows where they are.
 
@@ -436,7 +411,7 @@ def compile_() -> None:
     compile_functions()
 
 
-@app.command(**example("sarlearn demo --report demo.html"))
+@app.command(**opt.example("sarlearn demo --report demo.html"))
 @click.option(
     "--report",
     "report_path",

@@ -57,7 +57,8 @@ class BatchRows(Rows):
 
     def settled(self) -> "BatchRows":
         """What the steps made of each block goes to the file; columns in memory stay there."""
-        pieces, dtype = [], self._dtype
+        pieces: list[dict] = []
+        dtype = self._dtype
         for block, read in self._blocks():
             columns = {name: value for name, value in vars(block).items() if value is not None}
             pieces.append(
@@ -81,11 +82,10 @@ class BatchRows(Rows):
         """The first alone, then several in one pass."""
         requests, size = iter(requests), 1
         while some := list(itertools.islice(requests, size)):
-            passes = ([function(block, *request) for request in some] for block, _ in self._blocks())
-            sums = next(passes)
-            for parts in passes:
-                for k, part in enumerate(parts):
-                    sums[k] += part
+            found = ([function(block, *request) for request in some] for block, _ in self._blocks())
+            sums = next(found)
+            for parts in found:
+                sums = [add_up(pair) for pair in zip(sums, parts, strict=True)]
             yield from zip(some, sums, strict=True)
             size = TRIES
 
@@ -151,8 +151,8 @@ def read_rows(
     del labels
     rows = BatchRows(spool, pieces, dtype)
     expect(rows.shape[0], rows.nnz, rows.is_sparse, dtype.name, fits)
-    values = np.concatenate(weights) if weights else None
-    return rows.attach(labelled=labelled, weight=values), classes.astype(s.dtype, copy=False)
+    counted = np.concatenate(weights) if weights else None
+    return rows.attach(labelled=labelled, weight=counted), classes.astype(s.dtype, copy=False)
 
 
 def _narrow(labels: np.ndarray) -> np.ndarray:

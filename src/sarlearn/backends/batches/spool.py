@@ -42,8 +42,8 @@ class Spool:
     def put(self, values) -> Stored | StoredCSR:
         """Write an array, or a CSR matrix, at the end."""
         if sparse.issparse(values):
-            parts = (self._put(np.asarray(a)) for a in (values.data, values.indices, values.indptr))
-            return StoredCSR(*parts, values.shape)
+            data, indices, indptr = map(self._put, (values.data, values.indices, values.indptr))
+            return StoredCSR(data, indices, indptr, values.shape)
         return self._put(np.ascontiguousarray(values))
 
     def _put(self, array: np.ndarray) -> Stored:
