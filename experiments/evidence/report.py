@@ -33,6 +33,9 @@ def main() -> None:
         rows = [row for row in read_table(path) if row.get("rmse")] if path.exists() else []
         if rows:
             text += section(rows)
+    path = HERE / "results" / "chances" / "chances.csv"
+    if path.exists():
+        text += _chances([row for row in read_table(path) if row.get("deviation")])
     write_atomically(HERE / "REPORT.md", text)
 
 
@@ -130,6 +133,25 @@ def _targets(rows: list[Row]) -> str:
         ],
     ]
     return "\n### Targets, with 100 suggested rows\n\n" + table(["target", "found"], lines)
+
+
+def _chances(rows: list[Row]) -> str:
+    text = "\n## Several chances to be labelled\n\n"
+    text += (
+        "`RepeatedSARClassifier` on real rows and classes with simulated labels; its class model "
+    )
+    text += "is logistic, so it is wrong to some extent. Root mean squared error of the class "
+    text += "prior, and in how many cells its 95 % range holds the truth.\n\n"
+    numbers = sorted({row["chances"] for row in rows}, key=int)
+    lines = []
+    for dataset, own in [*grouped(rows, "dataset").items(), ("all", rows)]:
+        line = [dataset]
+        for number in numbers:
+            part = [row for row in own if row["chances"] == number]
+            error, held = _root([float(r["deviation"]) for r in part]), _mean(part, "covers")
+            line.append(f"{error:.3f}, {held:.0%} of {len(part)}")
+        lines.append(line)
+    return text + table(["data set", *(f"{number} chances" for number in numbers)], lines)
 
 
 def _saving(rows: list[Row]) -> float:

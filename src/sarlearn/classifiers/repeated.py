@@ -79,13 +79,13 @@ class RepeatedSARClassifier(PUClassifier):
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_attributes) and (1,)
         Of the propensity: first those of ``propensity_features``, then those of ``chances``.
     propensity_features_, classifier_features_ : ndarray of int
-        Indices of the columns of the propensity and of the class model.
+        Columns of the two models.
     log_likelihood_ : float
-        Of the labels, at the solution.
+        Of the labels, without the penalties.
     n_iter_ : int
         Passes over the data, of all starts.
     converged_ : bool
-        Whether the fit reached its tolerance.
+        Whether the best climb came to rest within ``max_iter`` passes.
     n_audited_ : int
         Rows without a label whose class was given.
 
