@@ -182,8 +182,8 @@ class RepeatedSARClassifier(PUClassifier):
         if weight is not None and not weight.all():  # a row of weight zero is absent
             kept = weight > 0
             X, y, weight = X[kept], y[kept], weight[kept]
-            given = chances, audited, offset, propensity_offset
-            chances, audited, offset, propensity_offset = (_part(one, kept) for one in given)
+            chances, audited = _part(chances, kept), _part(audited, kept)
+            offset, propensity_offset = _part(offset, kept), _part(propensity_offset, kept)
         visits = self._visits(y, X.shape[0])
         self.n_chances_, labelled = visits.shape[1], (visits == 1).any(axis=1)
         known = None if audited is None else check_audited(audited, labelled)
