@@ -154,7 +154,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _shift_to(self, shift: float) -> None:
         """Add a number to every logit."""
         if hasattr(self, "coef_"):
-            self.intercept_ = self.intercept_ + shift  # type: ignore[has-type]
+            self.intercept_: np.ndarray = self.intercept_ + shift
         else:
             self.classifier_shift_ = shift
 
@@ -218,8 +218,9 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if ends is None:
             return None
         if getattr(self, "class_prior_by_design_", False):
-            return checked_sentence(self.n_audited_, *ends, self.audit_rows_needed_)  # type: ignore[call-arg]
-        return range_sentence(*ends, self.certainty_)  # type: ignore[call-arg]
+            low, high = ends
+            return checked_sentence(self.n_audited_, low, high, self.audit_rows_needed_)
+        return range_sentence(*ends, self.certainty_)
 
     def _propensity_odds(self) -> list[dict]:
         """Odds ratios of being labelled, per unit of each term of a logistic propensity."""
