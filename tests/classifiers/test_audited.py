@@ -141,6 +141,7 @@ def test_a_known_draw_gives_the_class_prior_and_f_follows(learner):
     assert learner.class_prior_range_ == pytest.approx(expected.interval)
     assert learner.predict_proba(X)[:, 1].mean() == pytest.approx(expected.class_prior, abs=1e-6)
     assert learner.label_frequency_ == pytest.approx(s.mean() / expected.class_prior)
+    assert "Based on 80 checked rows" in learner.summary()
     posterior = learner.predict_posterior(X, s, audited=answers["audited"])
     known = ~np.isnan(answers["audited"])
     np.testing.assert_array_equal(posterior[known], answers["audited"][known])

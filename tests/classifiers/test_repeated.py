@@ -150,6 +150,7 @@ def test_posterior_and_propensity():
     assert set(model.predict(X)) <= {0, 1}
     low, high = model.class_prior_range_
     assert low < model.class_prior_ < high
+    assert "of the rows are positive" in model.summary()
 
 
 def test_the_range_covers_if_the_model_holds():

@@ -21,6 +21,7 @@ from sarlearn._validation import (
     resolve_features,
 )
 from sarlearn.backends import refuse_dask
+from sarlearn.classifiers._trust import range_only
 from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import NotConvergedWarning, SarlearnWarning, warn
 
@@ -72,6 +73,10 @@ class RepeatedSARClassifier(PUClassifier):
         Mean of ``f`` over the rows.
     class_prior_range_ : tuple of float
         Its 95 % interval by the information of the likelihood: it holds if the model does.
+    identification_width_ : float
+        The width of that range.
+    certainty_ : {"well", "roughly", "not at all"}
+        How far the labels pin the class prior down, by that width.
     label_frequency_ : float
         Share of the positives that is labelled at some chance.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
@@ -260,7 +265,8 @@ class RepeatedSARClassifier(PUClassifier):
         inside = float(np.clip(fit.class_prior, 1e-12, 1 - 1e-12))
         spread = Z * fit.error / (inside * (1 - inside))
         ends = logit(inside) + np.array([-spread, spread])
-        self.class_prior_range_ = tuple(expit(ends).tolist())
+        low, high = expit(ends).tolist()
+        range_only(self, (low, high))
         self.label_frequency_ = float(np.average(labelled, weights=weight)) / self.class_prior_
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes
         self.converged_ = fit.converged
