@@ -59,10 +59,10 @@ def test_too_long_a_run_is_extrapolated_and_says_so(problem, fixed_point):
 
 def test_counts_of_a_fit(problem):
     model = SAREMClassifier(problem.columns)
-    plain_sum = RowBlocks.sum
+    plain_total = RowBlocks.total
     with counting(problem.X.shape[1]) as counts:
         model.fit(problem.X, problem.s)
-    assert RowBlocks.sum is plain_sum
+    assert RowBlocks.total is plain_total
     assert counts.em_passes >= model.n_iter_
     assert counts.elements >= counts.em_passes * problem.X.size
     n_rows = problem.X.shape[0]

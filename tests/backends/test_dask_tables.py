@@ -130,8 +130,8 @@ def test_a_table_model_goes_both_ways_and_is_saved(place, people, tmp_path):
     whole = make_table_classifier(["plan"], **settings).fit(table, s)
     found = make_table_classifier(["plan"], **settings).fit(parts, labels)
     np.testing.assert_allclose(found[-1].coef_, whole[-1].coef_, atol=1e-8)
-    save(found, tmp_path / "model.sarlearn")
-    again = load_file(tmp_path / "model.sarlearn").model
+    save(found, tmp_path / "model.skops")
+    again = load_file(tmp_path / "model.skops").model
     for name in ("predict_proba", "predict_propensity"):
         expected = getattr(whole, name)(table)
         np.testing.assert_allclose(getattr(again, name)(table), expected, atol=1e-8)
@@ -157,7 +157,7 @@ def fit_command(folder, table: str, *options: str) -> list[str]:
     """The arguments of the command; options last, where ``--dask`` may stand alone."""
     command = ["fit", str(folder / table), "--label", "diagnosed", "--propensity", "plan"]
     columns = ["--id", "patient", "--drop", "always", "--json", "--force"]
-    return [*command, *columns, "-o", str(folder / "model.sarlearn"), *options]
+    return [*command, *columns, "-o", str(folder / "model.skops"), *options]
 
 
 @pytest.mark.parametrize("table", ["part*.parquet", "part*.csv"])

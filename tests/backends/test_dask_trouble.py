@@ -145,7 +145,6 @@ def spoil(values, row: int, value):
         (spoil(continuous.X, 1600, np.nan), continuous.s, {}, "Partition 5: Input X contains NaN"),
         (continuous.X, spoil(continuous.s, 2500, 2), {}, r"Partition 8: .*3 values"),
         (continuous.X, spoil(continuous.s, 1, 0.5), {}, "Partition 0: .*continuous"),
-        (continuous.X, spoil(continuous.s, 1, np.nan), {}, "Partition 0: s contains NaN"),
         (continuous.X, np.zeros(N), {}, "no row is labelled"),
         (
             continuous.X,
@@ -200,11 +199,10 @@ def test_few_labels_are_warned_of(here):
 def test_what_needs_memory_says_so(here):
     from sklearn.linear_model import LogisticRegression
 
-    from sarlearn import CrossFitSARClassifier, MultiSCARClassifier
+    from sarlearn import MultiSCARClassifier
 
     X, s = cut(continuous.X, 7), continuous.s
     for model in (
-        CrossFitSARClassifier([0]),
         MultiSCARClassifier([0]),
         ElkanNoto(),
         BestBinEstimator(scorer=LogisticRegression()),

@@ -83,7 +83,7 @@ def test_an_interrupt_leaves_the_earlier_fit_whole():
     before = model.predict_proba(data.X)
     model.set_callbacks(Counter(interrupt_at=5))
     with pytest.raises(KeyboardInterrupt):
-        model.fit(data.X, ~data.s)
+        model.fit(-data.X, data.s)
     np.testing.assert_array_equal(model.predict_proba(data.X), before)
     model.set_callbacks()
     np.testing.assert_array_equal(model.fit(data.X, data.s).predict_proba(data.X), before)

@@ -221,7 +221,7 @@ def test_other_ends(call, monkeypatch, folder):
     )
     monkeypatch.setattr("sarlearn.cli.prior.prior", raise_later(click.ClickException("no")))
     assert call("prior", "patients.csv", "--label", "x")[::2] == (2, "Error: no\n")
-    monkeypatch.setattr("os.access", lambda path, mode: False)
+    monkeypatch.setattr("os.access", lambda path, mode, **more: mode != os.W_OK)
     assert (
         "may not be written" in call("simulate", "patients.csv", "--class", "x", "-o", "n.csv")[2]
     )

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 from conftest import make_pu
 from sarlearn import SAREMClassifier
+from sarlearn.exceptions import SarlearnWarning
 
 
 def hard_problems():
@@ -48,10 +50,15 @@ def test_hard_problems_stay_finite(problem, parameters):
         assert np.isfinite(model.history_["log_likelihood"]).all()
 
 
-def test_values_too_large_to_square_are_refused():
+def test_values_too_large_to_square():
+    """Of the coefficients of such columns no penalty is felt."""
     data = make_pu(200)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match="Scale the columns"):
-        SAREMClassifier().fit(1e160 * data.X, data.s)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SarlearnWarning)
+        huge = SAREMClassifier(stop="fixed_point").fit(1e160 * data.X, data.s)
+        free = SAREMClassifier(stop="fixed_point", C=1e300).fit(data.X, data.s)
+    f = huge.predict_proba(1e160 * data.X)
+    np.testing.assert_allclose(f, free.predict_proba(data.X), atol=1e-6)
 
 
 def test_a_fit_stores_no_second_copy_of_the_data():
@@ -59,6 +66,7 @@ def test_a_fit_stores_no_second_copy_of_the_data():
     script = """
 import resource, numpy as np
 from sarlearn import SAREMClassifier
+from sarlearn.exceptions import SarlearnWarning
 rng = np.random.default_rng(0)
 X = rng.standard_normal((500_000, 50))
 y = X[:, 0] + X[:, 1] > 0

@@ -45,7 +45,7 @@ def test_derivatives_are_those_of_one_set():
     points = np.random.default_rng(0).normal(0, 2, (3, 7))
     found = BatchLogistic(model)._evaluate(points, labelled)
     for k, s in enumerate(labelled.T):
-        sums = model._labelled(s, None).total(joint_pass, points[k], None)
+        sums = model._labelled(s, None).total(joint_pass, points[k], False)
         np.testing.assert_allclose(
             found.gradient[k], -sums.gradient - model.ridge * points[k], atol=1e-10
         )

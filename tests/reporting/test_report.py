@@ -236,7 +236,7 @@ def test_text_in_drawings_is_left_alone():
 
 
 def test_arrays_and_names():
-    data = make_pu(600, 4, discrete=True)
+    data = make_pu(3000, 4, discrete=True, scale=4)
     model = SAREMClassifier([0, 1]).fit(data.X, data.s)
     page = report(model, data.X, data.s, feature_names=["a", "b", "c", "d"], top=3)
     found = page.to_dict()
@@ -252,7 +252,7 @@ def test_arrays_and_names():
     low, high = typical_values(data.X[:, 2])
     assert spread["c"] == pytest.approx(np.exp(model.coef_[0, 2] * (high - low)))
     assert "Read with care" not in page.to_html()
-    with pytest.raises(ValueError, match="ids has 2 values, X has 600 rows"):
+    with pytest.raises(ValueError, match="ids has 2 values, X has 3000 rows"):
         report(model, data.X, data.s, ids=[1, 2])
 
 

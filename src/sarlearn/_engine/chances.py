@@ -12,6 +12,7 @@ is ``y v``, up to what does not depend on y (Louis, 1982).
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from sarlearn._engine.links import INVERSES, LINKS, LinkTerms
 from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Curvature, Place, Sums, climb
 from sarlearn._engine.rows import Rows
+from sarlearn._engine.stopping import History
 from sarlearn._engine.units import Units
 
 # Propensities of a chance from which the search starts.
@@ -53,6 +55,7 @@ class ChanceFit:
     log_likelihood: float
     passes: int
     converged: bool
+    history: dict[str, np.ndarray]
 
 
 def chance_pass(block: Block, parameters, links: tuple[str, str], curved: bool) -> ChanceSums:
@@ -156,13 +159,15 @@ def fit_chances(
     problem = _Problem(rows, ridge, links, tol * max(total, 1.0))
     n_theta = rows.shape[1] + 1
     detected, chances = rows.total(_counts) / total
-    found = []
+    found, histories = [], []
     for e in starts:
         start = np.zeros(len(ridge))
         prior = np.clip(detected / (1 - (1 - e) ** max(chances, 1.0)), 0.02, 0.95)
         start[n_theta - 1], start[-1] = INVERSES[links[0]](prior), INVERSES[links[1]](e)
-        found.append(climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP))
-    best = min(found, key=lambda one: one.value)
+        histories.append(History())
+        report = partial(_record, histories[-1], total)
+        found.append(climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP, report=report))
+    best, history = min(zip(found, histories, strict=True), key=lambda pair: pair[0].value)
     (place,) = problem.passes([best.theta], True)
     slant = np.zeros(len(ridge))
     slant[:n_theta] = place.sums.positives_gradient / total
@@ -179,7 +184,12 @@ def fit_chances(
         -place.sums.loss,
         sum(one.passes for one in found),
         best.converged,
+        history.as_dict(),
     )
+
+
+def _record(history: History, total: float, place: Place) -> None:
+    history.record(-place.sums.loss, -place.value, np.nan, place.sums.positives / total)
 
 
 def _chance_units(rows: Rows) -> tuple[Units, Rows]:

@@ -22,7 +22,6 @@ from sarlearn._engine.logistic import RowCurvature, fit_logistic, weight_of
 from sarlearn._engine.newton import (
     DENSE_COLUMNS,
     HALVINGS,
-    REFRESH,
     Curvature,
     Sums,
     WideCurvature,
@@ -33,6 +32,8 @@ from sarlearn._engine.stopping import EMResult, History, ModelSlopeRule
 
 # An M-step counts as solved when its gradient has fallen to this share.
 FORCING = 0.05
+# New Hessians are asked for when a step left more than this share.
+REFRESH = 0.1
 # Parts of a step of the M-step, tried one after the other.
 SIZES = HALVINGS[:21]
 MAX_LABEL_FREQUENCY = 1 - 1e-6

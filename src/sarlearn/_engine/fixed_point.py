@@ -21,8 +21,10 @@ ROOM = 4.0
 FAR = 1e-2
 # On few rows the map has several fixed points, and mixed steps may end at another one than EM: at 2
 # of 60 samples of 40 rows. Where the likelihood is lower there than where mixing began, EM itself
-# goes the way. On more rows decay alone lowers the likelihood, and no such case was seen.
-FEW_ROWS = 5000
+# goes most of the way. On more rows decay alone lowers the likelihood, and no such case was seen.
+FEW_ROWS = 500
+# So near, as root mean square change of the logits, EM has chosen its fixed point.
+NEAR = 1e-5
 # With many columns the classifier is solved to at most this share of what is left to move.
 SHARE = 0.1
 
@@ -37,7 +39,9 @@ def run_to_fixed_point(em: SAREM, tol: float, max_iter: int, report=lambda: None
     converged = (_solve_in_turn if em.wide else _mix)(em, history, tol, max_iter)
     if em.rows.shape[0] <= FEW_ROWS and em.penalized_log_likelihood < begun[1] - 1e-6:
         em.move(begun[0])
-        converged = _walk(em, history, tol, max_iter)
+        converged = _walk(em, history, max(tol, NEAR), max_iter)
+        if converged and tol < NEAR:
+            converged = _mix(em, history, tol, max_iter)
     return EMResult(len(history), converged, history.as_dict())
 
 

@@ -90,6 +90,8 @@ def _held_out(features, targets, weight) -> list[tuple[float, np.ndarray]]:
 def standardised(X, weight=None) -> np.ndarray:
     """Dense columns of mean 0 and deviation 1; a constant one is 0."""
     dense = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
+    size = np.abs(dense).max(axis=0, initial=0.0)
+    dense = dense / np.where(size > 0, size, 1.0)  # squares of it are neither too large nor lost
     centred = dense - np.average(dense, axis=0, weights=weight)
     spread = np.sqrt(np.average(centred**2, axis=0, weights=weight))
     return centred / np.where(spread > 1e-12, spread, 1.0)

@@ -26,9 +26,6 @@ from sarlearn._engine.units import Units
 STARTS = (0.15, 0.3, 0.6, 0.9)
 # Label frequencies above which a nested climb starts again lower, and from where.
 SATURATED, LOWERED = 0.9, 0.3
-# With more columns than this the curvature is EM's, as if the classes were known: the observed one
-# costs a Hessian for each step, and its eigenvalues where it is not positive.
-NEWTON_COLUMNS = 64
 # No parameter moves by more than this in a step.
 LONGEST_STEP = 10.0
 
@@ -50,8 +47,8 @@ class JointFit:
     n_iter: int
 
 
-def joint_pass(block: Block, parameters: np.ndarray, curvature: str | None) -> JointSums:
-    """Loss, gradient and Hessian ("observed" or "complete") of a block that has ``Xe``."""
+def joint_pass(block: Block, parameters: np.ndarray, curved: bool) -> JointSums:
+    """Loss, gradient and, if asked, observed Hessian of a block that has ``Xe``."""
     X, Xe, s, weight = block.X, block.Xe, block.labelled, block.weight
     theta, phi = np.split(parameters, [X.shape[1] + 1])
     f, not_f = sigmoids(X @ theta[:-1] + theta[-1])
@@ -62,13 +59,11 @@ def joint_pass(block: Block, parameters: np.ndarray, curvature: str | None) -> J
     counted = 1.0 if weight is None else weight
     gradient = np.concatenate([_times(X, counted * by_f), _times(Xe, counted * by_e)])
     sums = JointSums(-likelihood.log_likelihood(found.chance, weight), gradient)
-    if curvature is not None:
-        observed = curvature == "observed"
-        tt = likelihood.class_curvature(f, not_f, found, observed=observed)
-        ee = likelihood.propensity_curvature(found, e, not_e, s, observed=observed)
-        te = likelihood.cross_curvature(found, e, not_e, s) if observed else None
-        te = None if te is None else counted * te
-        sums.hessian = _hessian(X, Xe, counted * tt, te, counted * ee)
+    if curved:
+        tt = likelihood.class_curvature(f, not_f, found, observed=True)
+        te = likelihood.cross_curvature(found, e, not_e, s)
+        ee = likelihood.propensity_curvature(found, e, not_e, s, observed=True)
+        sums.hessian = _hessian(X, Xe, counted * tt, counted * te, counted * ee)
     return sums
 
 
@@ -124,12 +119,12 @@ class JointLogistic:
         return self.log_likelihood(parameters, labelled, weight) - penalty
 
     def log_likelihood(self, parameters, labelled, weight=None) -> float:
-        return -self._labelled(labelled, weight).total(joint_pass, parameters, None).loss
+        return -self._labelled(labelled, weight).total(joint_pass, parameters, False).loss
 
     def information(self, parameters, labelled, weight=None, *, penalised=True) -> np.ndarray:
         """Observed information: minus the second derivatives of the log-likelihood."""
         rows = self._labelled(labelled, weight)
-        found = rows.total(joint_pass, parameters, "observed").hessian
+        found = rows.total(joint_pass, parameters, True).hessian
         if penalised:
             found.flat[:: len(found) + 1] += self.ridge
         return found
@@ -163,9 +158,10 @@ class JointLogistic:
 
         Ends when one more step would add less than ``tol`` to the log-likelihood.
         """
-        problem = _Problem(self._labelled(labelled, weight), self.ridge, self.n_theta, tol)
+        problem = _Problem(self._labelled(labelled, weight), self.ridge, tol)
         start = np.array(start, dtype=np.float64)
-        found = climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP)
+        # There may be several maxima: steps follow the curvature closely, so as not to skip one.
+        found = climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP, refresh=0.0)
         return JointFit(found.theta, -found.value, found.converged, found.passes)
 
     def naive(self, labelled, weight=None) -> np.ndarray:
@@ -203,12 +199,11 @@ class JointLogistic:
 class _Problem:
     """The penalised loss of one set of labels, to climb."""
 
-    def __init__(self, rows: Rows, ridge: np.ndarray, n_theta: int, tol: float):
+    def __init__(self, rows: Rows, ridge: np.ndarray, tol: float):
         self._rows, self._ridge, self.tol = rows, ridge, tol
-        self._kind = "observed" if n_theta <= NEWTON_COLUMNS else "complete"
 
     def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
-        requests = ((point, self._kind if curved else None) for point in points)
+        requests = ((point, curved) for point in points)
         for (point, _), sums in self._rows.totals(joint_pass, requests):
             value = sums.loss + float(self._ridge @ point**2) / 2
             yield Place(point, value, sums.gradient + self._ridge * point, sums, curved)
@@ -249,14 +244,13 @@ def _times(X, r: np.ndarray) -> np.ndarray:
 
 
 def _hessian(X, Xe, tt, te, ee) -> np.ndarray:
-    """Of both models: ``[X 1]' diag(tt) [X 1]`` and so on; ``te`` None is 0."""
+    """Of both models: ``[X 1]' diag(tt) [X 1]`` and so on."""
     n_theta = X.shape[1] + 1
     out = np.zeros((n_theta + Xe.shape[1] + 1,) * 2)
     out[:n_theta, :n_theta] = _products(X, tt, X)
     out[n_theta:, n_theta:] = _products(Xe, ee, Xe)
-    if te is not None:
-        out[:n_theta, n_theta:] = _products(X, te, Xe)
-        out[n_theta:, :n_theta] = out[:n_theta, n_theta:].T
+    out[:n_theta, n_theta:] = _products(X, te, Xe)
+    out[n_theta:, :n_theta] = out[:n_theta, n_theta:].T
     return out
 
 

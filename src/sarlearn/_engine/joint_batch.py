@@ -16,6 +16,8 @@ from sarlearn._engine.joint import JointLogistic
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
 from sarlearn._engine.newton import LEAST_CURVATURE
 
+# With more columns than this their pairs cost more than the calls that are saved.
+FEW_COLUMNS = 64
 # Elements of a temporary array, rows times sets: with these a pass stays in the cache.
 ELEMENTS = 2**13
 # Elements of the products of pairs of columns, for the rows of one block.

@@ -91,6 +91,9 @@ class RepeatedSARClassifier(PUClassifier):
         Passes over the data, of all starts.
     converged_ : bool
         Whether the best climb came to rest within ``max_iter`` passes.
+    history_ : dict
+        ``log_likelihood``, ``penalized_log_likelihood`` and ``class_prior`` of each step of the best
+        climb; ``slope`` is NaN.
     n_audited_ : int
         Rows without a label whose class was given.
 
@@ -269,7 +272,7 @@ class RepeatedSARClassifier(PUClassifier):
         range_only(self, (low, high))
         self.label_frequency_ = float(np.average(labelled, weights=weight)) / self.class_prior_
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes
-        self.converged_ = fit.converged
+        self.converged_, self.history_ = fit.converged, fit.history
         if not fit.converged:
             warn(NotConvergedWarning(self.max_iter))
 

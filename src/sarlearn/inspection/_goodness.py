@@ -250,7 +250,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     >>> from sarlearn.inspection import goodness_of_fit
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 3))
-    >>> y = rng.random(2000) < 1 / (1 + np.exp(-4 * X[:, 0]))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-6 * X[:, 0] - X[:, 1]))
     >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
     >>> goodness_of_fit(SAREMClassifier([2]).fit(X, s), X, s).problems
     []

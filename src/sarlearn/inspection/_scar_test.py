@@ -10,13 +10,12 @@ from sklearn.preprocessing import StandardScaler
 
 from sarlearn._engine.joint import (
     LOWERED,
-    NEWTON_COLUMNS,
     SATURATED,
     JointLogistic,
     climb_nested,
     nest,
 )
-from sarlearn._engine.joint_batch import BatchLogistic
+from sarlearn._engine.joint_batch import FEW_COLUMNS, BatchLogistic
 from sarlearn._view.draw import draw_null
 from sarlearn._view.flexible import flexible_score
 from sarlearn._view.html import ShownInNotebooks
@@ -242,7 +241,7 @@ class _Test:
         self.null = JointLogistic(X, none, C=C, propensity_C=C, extra=extra)
         self.alternative = JointLogistic(X, np.array(columns), C=C, propensity_C=C, extra=extra)
         self._columns = columns
-        self.side_by_side = not sparse.issparse(X) and self.null.n_theta <= NEWTON_COLUMNS
+        self.side_by_side = not sparse.issparse(X) and self.null.n_theta <= FEW_COLUMNS
 
     def statistic(self, labelled, start) -> tuple[float, np.ndarray]:
         """The ratio, from a start of the null; the alternative starts at the null's maximum."""

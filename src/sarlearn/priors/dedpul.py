@@ -132,7 +132,7 @@ def spread_ties(positive: np.ndarray, mixture: np.ndarray) -> tuple[np.ndarray, 
     """
     both = np.concatenate([positive, mixture])
     distinct = np.unique(both)
-    if len(distinct) > len(both) / 2:
+    if len(distinct) > len(both) / 2 or len(distinct) == 1:
         return positive, mixture
     gaps = np.diff(distinct) / 2
     left = distinct - np.concatenate([gaps[:1], gaps])
@@ -161,7 +161,7 @@ def _density(sample: np.ndarray, factor: float, at: np.ndarray) -> np.ndarray:
     cell = np.minimum(place.astype(int), n_grid - 2)
     weight = np.bincount(cell, 1 - (place - cell), minlength=n_grid)
     weight += np.bincount(cell + 1, place - cell, minlength=n_grid)
-    reach = int(np.ceil(6 * width / step))
+    reach = min(int(np.ceil(6 * width / step)), (n_grid - 1) // 2)
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
     kernel /= width * np.sqrt(2 * np.pi) * len(sample)
     density = np.convolve(weight, kernel, mode="same")
