@@ -217,10 +217,10 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ends = getattr(self, "class_prior_range_", None)
         if ends is None:
             return None
+        low, high = ends
         if getattr(self, "class_prior_by_design_", False):
-            low, high = ends
             return checked_sentence(self.n_audited_, low, high, self.audit_rows_needed_)
-        return range_sentence(*ends, self.certainty_)
+        return range_sentence(low, high, self.certainty_)
 
     def _propensity_odds(self) -> list[dict]:
         """Odds ratios of being labelled, per unit of each term of a logistic propensity."""

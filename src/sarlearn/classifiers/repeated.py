@@ -92,8 +92,8 @@ class RepeatedSARClassifier(PUClassifier):
     converged_ : bool
         Whether the best climb came to rest within ``max_iter`` passes.
     history_ : dict
-        ``log_likelihood``, ``penalized_log_likelihood`` and ``class_prior`` of each step of the best
-        climb; ``slope`` is NaN.
+        ``log_likelihood``, ``penalized_log_likelihood`` and ``class_prior`` of each step of the
+        best climb; ``slope`` is NaN.
     n_audited_ : int
         Rows without a label whose class was given.
 

@@ -118,7 +118,7 @@ def report(
     >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
     >>> model = SAREMClassifier(propensity_features=[2]).fit(X, s)
     >>> report(model, X, s)
-    <Report: About 4... of the 1,516 unlabelled rows (2...%) are estimated to be positive; the labels admit 3... to 4...>
+    <Report: About 4... of the 1,516 unlabelled rows (2...%) are estimated to be positive; ...>
     """
     found = run_checks(model, X, s) if checks else None
     return Report(
