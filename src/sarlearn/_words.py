@@ -12,6 +12,8 @@ ENOUGH = 5
 SURE = 0.75
 # A range of checked rows below this is narrow enough.
 NARROW = 0.05
+# A range so narrow is one number: the class prior was given.
+EXACT = 1e-3
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:
@@ -129,6 +131,15 @@ def range_sentence(
     )
 
 
+def known_sentence(low: float, high: float, labels_only: float) -> str:
+    """Of a class prior that is known from elsewhere, wholly or in part."""
+    where = f"is {low:.1%}" if high - low < EXACT else f"lies at {low:.1%} to {high:.1%}"
+    return (
+        f"With what was given about the class prior, it {where}; the labels alone would have said "
+        f"{labels_only:.1%}."
+    )
+
+
 def checked_sentence(
     n_audited: int,
     low: float,
@@ -150,6 +161,14 @@ def checked_sentence(
             f"{100 * NARROW:.0f} points."
         )
     return text
+
+
+def checks_sentence(needed: int) -> str:
+    """How many rows to check, where nobody has checked any."""
+    return (
+        f" Checking about {needed:,} unlabelled rows that 'sarlearn audit' draws would bring the "
+        f"range under {100 * NARROW:.0f} points, if the posteriors are right."
+    )
 
 
 def settled_sentence(n_iter: int, converged: bool, what: str = "The fit") -> str:

@@ -30,6 +30,7 @@ from sarlearn._engine.boosting_starts import (
     linear_start,
     sar_em_start,
 )
+from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import FoldBoosters, Trees, TreeSettings
@@ -57,6 +58,7 @@ class BoostingSettings:
     propensity_ridge: float = 10.0
     slope_pull: tuple[float, float] | None = (0.1, 0.7)
     n_jobs: int = 1
+    prior: KnownPrior | None = None
 
 
 @dataclass
@@ -115,7 +117,7 @@ class Ensemble:
 
 @dataclass
 class Run:
-    """What one run found.
+    """What one run found; ``labels_only`` is its class prior without what was known of it.
 
     ``rounds`` is where the boosting that was kept is best; ``stopped``, whether more rounds were
     tried and did not help.
@@ -126,6 +128,7 @@ class Run:
     profile: Profile
     rounds: int
     stopped: bool
+    labels_only: float
 
 
 @dataclass
@@ -138,6 +141,10 @@ class BoostedFit:
     @property
     def class_prior(self) -> float:
         return float(np.mean([run.labels.class_prior for run in self.runs]))
+
+    @property
+    def labels_only(self) -> float:
+        return float(np.mean([run.labels_only for run in self.runs]))
 
     @property
     def class_prior_range(self) -> tuple[float, float]:
@@ -378,11 +385,17 @@ class Labeller:
         """In full at first, then a few steps from the last look. Of many rows, at some."""
         every = max(1, len(scores) // SAMPLE_ROWS)
         model = self._model(scores, slice(None, None, every))
-        return model.fit() if warm is None else model.fit(warm=warm, max_steps=WARM_STEPS)
+        found = model.fit() if warm is None else model.fit(warm=warm, max_steps=WARM_STEPS)
+        return self._held_to_prior(model, found)
 
     def fit(self, scores: np.ndarray, warm: LabelFit | None = None) -> LabelFit:
         """On all rows, to the end."""
-        return self._model(scores).fit(warm=warm)
+        model = self._model(scores)
+        return self._held_to_prior(model, model.fit(warm=warm))
+
+    def _held_to_prior(self, model: LabelModel, free: LabelFit) -> LabelFit:
+        prior = self._settings.prior
+        return free if prior is None else model.fit_with(prior, free)
 
     def propensity(self, labels: LabelFit) -> np.ndarray:
         if self._known is not None:
@@ -391,7 +404,7 @@ class Labeller:
 
     def finish(self, found: Boosted) -> Run:
         """The run that this boosting is: its ``f``, and the priors that the labels admit."""
-        labels = found.labels
+        labels, labels_only = found.labels, found.labels.class_prior
         ensemble = Ensemble(found.trees, found.start, float(labels.slope), labels.intercept)
         if self._held is not None:
             priors = np.unique([self.label_share, labels.class_prior, 1.0])
@@ -399,9 +412,15 @@ class Labeller:
             profile = Profile(self.label_share, 1.0, priors, values)
             labels.propensity_coef = self._held.coef
             labels.propensity_intercept = self._held.intercept
-        else:
+        elif self._settings.prior is None:
             profile = self._model(found.scores).profile(labels)
-        return Run(ensemble, labels, profile, found.rounds, found.stopped)
+        else:
+            model = self._model(found.scores)
+            free = model.fit(warm=labels)
+            held = self._held_to_prior(model, free)
+            profile = model.profile_with(self._settings.prior, free, held)
+            labels_only = free.class_prior
+        return Run(ensemble, labels, profile, found.rounds, found.stopped, labels_only)
 
 
 def _sample(rows: Rows) -> np.ndarray | None:

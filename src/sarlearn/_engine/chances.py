@@ -12,16 +12,16 @@ is ``y v``, up to what does not depend on y (Louis, 1982).
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
+from sarlearn._engine.known_prior import TIGHTENING, KnownPrior, PriorPull
 from sarlearn._engine.likelihood import Evidence
 from sarlearn._engine.links import INVERSES, LINKS, LinkTerms
 from sarlearn._engine.logistic import weight_of
-from sarlearn._engine.newton import Curvature, Place, Sums, climb
+from sarlearn._engine.newton import Climb, Curvature, Place, Sums, climb
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import History
 from sarlearn._engine.units import Units
@@ -46,7 +46,11 @@ class ChanceSums(Sums):
 
 @dataclass
 class ChanceFit:
-    """The maximum, in the user's units; ``error`` is the standard error of the class prior."""
+    """The maximum, in the user's units.
+
+    ``error`` is the standard error of the class prior; ``labels_only`` the class prior without what
+    was known of it; ``history`` that of the climb which reached the maximum.
+    """
 
     theta: np.ndarray
     phi: np.ndarray
@@ -55,6 +59,7 @@ class ChanceFit:
     log_likelihood: float
     passes: int
     converged: bool
+    labels_only: float
     history: dict[str, np.ndarray]
 
 
@@ -122,20 +127,36 @@ def _with_ones(values: np.ndarray) -> np.ndarray:
 
 
 class _Problem:
-    """The penalised loss as a problem to climb."""
+    """The penalised loss as a problem to climb; there may be a pull on the class prior."""
 
     def __init__(self, rows: Rows, ridge: np.ndarray, links: tuple[str, str], tol: float):
-        self._rows, self._ridge, self._links, self.tol = rows, ridge, links, tol
+        self._rows, self._ridge, self._links = rows, ridge, links
+        self.total, self.pull = float(rows.total(weight_of)), None  # type: float, PriorPull | None
+        self.tol = tol * max(self.total, 1.0)
 
     def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
         requests = ((parameters, self._links, curved) for parameters in points)
         for (parameters, *_), sums in self._rows.totals(chance_pass, requests):
             value = sums.loss + float(self._ridge @ parameters**2) / 2
             gradient = sums.gradient + self._ridge * parameters
+            if self.pull is not None:
+                off = self.pull.off(sums.positives, self.total)
+                value += off**2 / 2
+                gradient += off * self._slant(sums)
             yield Place(parameters, value, gradient, sums, curved)
 
     def curvature(self, place: Place) -> Curvature:
-        return Curvature(place.sums.information, self._ridge)
+        information = place.sums.information
+        if self.pull is not None:
+            slant = self._slant(place.sums)
+            information = information + np.outer(slant, slant)
+        return Curvature(information, self._ridge)
+
+    def _slant(self, sums: ChanceSums) -> np.ndarray:
+        assert self.pull is not None
+        slant = np.zeros(len(self._ridge))
+        slant[: len(sums.positives_gradient)] = sums.positives_gradient
+        return self.pull.slant(slant, self.total)
 
 
 def fit_chances(
@@ -147,34 +168,39 @@ def fit_chances(
     tol: float = 1e-12,
     max_iter: int = 500,
     starts: Sequence[float] = STARTS,
+    known: KnownPrior | None = None,
 ) -> ChanceFit:
     """The best maximum from several propensities of a chance.
 
     ``rows`` know ``visits``, labels of shape (n, J) with gaps as NaN, and ``chances``, attributes
-    of shape (n, J, k).
+    of shape (n, J, k). ``known`` is what is known of the class prior.
     """
     units, rows = _chance_units(rows)
     total = float(rows.total(weight_of))
     ridge = np.concatenate([rows.units.ridge(C, total), units.ridge(propensity_C, total)])
-    problem = _Problem(rows, ridge, links, tol * max(total, 1.0))
+    problem = _Problem(rows, ridge, links, tol)
     n_theta = rows.shape[1] + 1
     detected, chances = rows.total(_counts) / total
-    found, histories = [], []
+    found = []
     for e in starts:
         start = np.zeros(len(ridge))
         prior = np.clip(detected / (1 - (1 - e) ** max(chances, 1.0)), 0.02, 0.95)
         start[n_theta - 1], start[-1] = INVERSES[links[0]](prior), INVERSES[links[1]](e)
-        histories.append(History())
-        report = partial(_record, histories[-1], total)
-        found.append(climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP, report=report))
-    best, history = min(zip(found, histories, strict=True), key=lambda pair: pair[0].value)
+        found.append(_climb(problem, start, max_iter))
+    best, history = min(found, key=lambda pair: pair[0].value)
     (place,) = problem.passes([best.theta], True)
+    labels_only = place.sums.positives / total
+    pull = None if known is None else known.pull(labels_only)
+    if pull is not None:
+        best, history = _climb_with(problem, pull, best.theta, max_iter)
+        found.append((best, history))
+        (place,) = problem.passes([best.theta], True)
     slant = np.zeros(len(ridge))
     slant[:n_theta] = place.sums.positives_gradient / total
     prior = place.sums.positives / total
     variance = np.linalg.norm(problem.curvature(place).scaled_step(slant)) ** 2
-    # Of the parameters, and of which rows there are.
-    variance += (place.sums.squares / total - prior**2) / total
+    if pull is None:  # of the parameters, and of which rows there are
+        variance += (place.sums.squares / total - prior**2) / total
     theta, phi = np.split(best.theta, [n_theta])
     return ChanceFit(
         rows.units.to_user(theta),
@@ -182,14 +208,31 @@ def fit_chances(
         prior,
         float(np.sqrt(variance)),
         -place.sums.loss,
-        sum(one.passes for one in found),
+        sum(one.passes for one, _ in found),
         best.converged,
+        labels_only,
         history.as_dict(),
     )
 
 
-def _record(history: History, total: float, place: Place) -> None:
-    history.record(-place.sums.loss, -place.value, np.nan, place.sums.positives / total)
+def _climb(problem: _Problem, start: np.ndarray, max_iter: int) -> tuple[Climb, History]:
+    history = History()
+
+    def record(place: Place) -> None:
+        prior = place.sums.positives / problem.total
+        history.record(-place.sums.loss, -place.value, np.nan, prior)
+
+    found = climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP, report=record)
+    return found, history
+
+
+def _climb_with(problem: _Problem, pull: PriorPull, theta: np.ndarray, max_iter: int):
+    """The maximum with a pull on the class prior, from the one without."""
+    for deviation in [*(wide for wide in TIGHTENING if wide > pull.deviation), pull.deviation]:
+        problem.pull = PriorPull(pull.mean, deviation)
+        found, history = _climb(problem, theta, max_iter)
+        theta = found.theta
+    return found, history
 
 
 def _chance_units(rows: Rows) -> tuple[Units, Rows]:

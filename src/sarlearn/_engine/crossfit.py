@@ -22,7 +22,8 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.kernels import logits, sigmoids
 from sarlearn._engine.known import KnownPropensityFit
-from sarlearn._engine.label_model import KnownPrior, LabelFit, LabelModel, Profile
+from sarlearn._engine.known_prior import KnownPrior
+from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.newton import Climb
 from sarlearn._engine.propensity import attributes, label_share
@@ -115,13 +116,15 @@ def cross_fit(
     for _ in range(1 if kept else ROUNDS):
         rows = scorer(rows.map(_with_propensity, columns, phi), theta)
         model, labels = fit_labels(rows, columns, known=kept)
-        labels_only = labels.class_prior
+        free = labels
         if prior is not None:
-            labels = model.fit_with(prior, labels)
+            labels = model.fit_with(prior, free)
         if not kept:
             phi = np.append(labels.propensity_coef, labels.propensity_intercept)
-    profile = _open(labels, label_share(rows)) if kept else model.profile(labels)
-    profile = profile if prior is None else prior.clip(profile)
+    if prior is not None:
+        profile = model.profile_with(prior, free, labels)
+    else:
+        profile = _open(labels, label_share(rows)) if kept else model.profile(labels)
     rows = rows.map(_with_propensity, columns, phi)
     return CrossFit(
         rows,
@@ -132,7 +135,7 @@ def cross_fit(
         scorer.C,
         scorer.held_out,
         kept,
-        labels_only,
+        free.class_prior,
     )
 
 

@@ -45,6 +45,13 @@ def run_to_fixed_point(em: SAREM, tol: float, max_iter: int, report=lambda: None
     return EMResult(len(history), converged, history.as_dict())
 
 
+def walk(em: SAREM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
+    """EM itself, until the map no longer moves."""
+    history = History(report)
+    converged = _walk(em, history, tol, max_iter)
+    return EMResult(len(history), converged, history.as_dict())
+
+
 def _walk(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
     """EM itself, until it no longer moves; whether it came to rest."""
     for _ in range(max_iter):

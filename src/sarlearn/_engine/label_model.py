@@ -10,14 +10,14 @@ where ``P(s=1|x)`` saturates. Inputs are standardised inside. Parameters are kep
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.known_prior import TIGHTENING, KnownPrior, PriorPull
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
 from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Curvature, Place, Sums, climb
@@ -63,46 +63,6 @@ class Profile:
     @property
     def width(self) -> float:
         return self.high - self.low
-
-
-class PriorPull(NamedTuple):
-    """A normal pull on the class prior: its mean and its standard deviation."""
-
-    mean: float
-    deviation: float
-
-
-# So tight a pull holds the class prior fast: labels of a million rows move it by a millionth.
-HELD = 1e-6
-# A pull that tight is approached in steps, or the climb would have to follow a thin curved valley.
-TIGHTENING = (3e-2, 3e-3, 3e-4, 3e-5)
-
-
-class KnownPrior(NamedTuple):
-    """What is known of the class prior beforehand.
-
-    Between ``low`` and ``high``, and, with a ``deviation``, normal about ``low``, which is then
-    equal to ``high``.
-    """
-
-    low: float
-    high: float
-    deviation: float = 0.0
-
-    def pull(self, class_prior: float) -> PriorPull | None:
-        """The pull on a fit that without one has this class prior; None where it needs none."""
-        if self.deviation:
-            return PriorPull(self.low, self.deviation)
-        if self.low <= class_prior <= self.high and self.low < self.high:
-            return None
-        return PriorPull(min(max(class_prior, self.low), self.high), HELD)
-
-    def clip(self, profile: "Profile") -> "Profile":
-        """The range within the bounds."""
-        if self.deviation:
-            return profile
-        low, high = (min(max(end, self.low), self.high) for end in (profile.low, profile.high))
-        return replace(profile, low=low, high=high)
 
 
 @dataclass
@@ -260,7 +220,7 @@ class LabelModel:
     def fit_with(self, prior: KnownPrior, free: LabelFit) -> LabelFit:
         """The maximum with what is known of the class prior, from the one without, ``free``.
 
-        Later fits and profiles of this model know it as well.
+        Later fits of this model know it as well.
         """
         pull = prior.pull(free.class_prior)
         if pull is None:
@@ -325,6 +285,21 @@ class LabelModel:
         values = np.array([seen[prior] for prior in priors])
         return Profile(ends[0], ends[1], priors, values)
 
+    def profile_with(self, prior: KnownPrior, free: LabelFit, fit: LabelFit) -> Profile:
+        """The same with what is known of the class prior, which ``fit`` knows and ``free`` not.
+
+        Bounds cut what the labels admit; a survey is part of the likelihood.
+        """
+        if prior.deviation:
+            return self.profile(fit)
+        if prior.low == prior.high:
+            at = np.array([fit.class_prior])
+            return Profile(prior.low, prior.high, at, np.array([fit.log_likelihood]))
+        self._prior_pull = None
+        found = self.profile(free)
+        found.low, found.high = prior.within((found.low, found.high))
+        return found
+
     def _end(self, fit: LabelFit, bound: float, seen: dict[float, float]) -> float:
         """One end of the range.
 
@@ -385,10 +360,10 @@ class _Objective:
             natural = np.concatenate([[slope], theta[1:]])
             value = sums.loss + float(model._ridge @ natural**2) / 2
             gradient = sums.gradient + model._ridge * natural
-            for mean, deviation in self._pulls:
-                off = (sums.positives / model._total - mean) / deviation
+            for pull in self._pulls:
+                off = pull.off(sums.positives, model._total)
                 value += off**2 / 2
-                gradient[:2] += off / deviation * sums.positives_gradient / model._total
+                gradient[:2] += off * pull.slant(sums.positives_gradient, model._total)
             gradient[0] *= slope
             if model._slope_pull is not None:
                 mean, deviation = model._slope_pull
@@ -403,7 +378,7 @@ class _Objective:
         model, slope = self._model, np.exp(place.theta[0])
         H = place.sums.information + np.diag(model._ridge)
         for pull in self._pulls:
-            slant = place.sums.positives_gradient / model._total / pull.deviation
+            slant = pull.slant(place.sums.positives_gradient, model._total)
             H[:2, :2] += np.outer(slant, slant)
         H[0] *= slope
         H[:, 0] *= slope

@@ -8,6 +8,7 @@ import numpy as np
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.fixed_point import run_to_fixed_point
+from sarlearn._engine.known_prior import HeldSAREM, KnownPrior, run_held
 from sarlearn._engine.propensity import GroupedPropensity, choose_propensity, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, ModelSlopeRule
@@ -20,7 +21,8 @@ JOINT_STARTS = (0.25, 0.6)
 class SAREMFit:
     """Parameters are coefficients, then the intercept, in the user's units.
 
-    ``em`` is the state at the end, on ``em.rows``, whose columns may be in other units.
+    ``em`` is the state at the end, on ``em.rows``, whose columns may be in other units;
+    ``labels_only`` the class prior without what was known of it.
     """
 
     theta: np.ndarray
@@ -28,6 +30,7 @@ class SAREMFit:
     class_prior: float
     result: EMResult
     em: SAREM
+    labels_only: float
 
     @property
     def n_strata(self) -> tuple[int, int]:
@@ -50,18 +53,25 @@ def fit_sar_em(
     window: int = 10,
     tol: float | None = None,
     max_iter: int = 500,
+    prior: KnownPrior | None = None,
     report: Callable[[], None] = lambda: None,
 ) -> SAREMFit:
     """Learn both models from rows that know their labels and weights.
 
-    Parameters are those of :class:`sarlearn.SAREMClassifier`.
+    Parameters are those of :class:`sarlearn.SAREMClassifier`; ``prior`` is what is known of the
+    class prior.
     """
     propensity, rows = choose_propensity(conditioned(rows), columns, propensity_C)
     em = SAREM(rows, propensity, decay=decay, C=C)
     result = run(em, stop, window, tol, max_iter, report)
+    labels_only = em.class_prior
+    pull = None if prior is None else prior.pull(labels_only)
+    if pull is not None:
+        em = HeldSAREM(rows, propensity, decay=decay, C=C, pull=pull)
+        result = run_held(em, stop, window, tol or TOLERANCE[stop], max_iter, report)
     units = rows.units.of(columns)
     phi = units.to_user(propensity.theta)
-    return SAREMFit(em.coefficients, phi, em.class_prior, result, em)
+    return SAREMFit(em.coefficients, phi, em.class_prior, result, em, labels_only)
 
 
 def run(em: SAREM, stop: str, window: int, tol: float | None, max_iter: int, report) -> EMResult:

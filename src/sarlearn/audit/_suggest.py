@@ -8,7 +8,7 @@ from sarlearn._engine.survey import Strata, rows_needed
 from sarlearn._evidence import check_audit
 from sarlearn._validation import encode_new_labels
 from sarlearn._view.inputs import check_count, generators
-from sarlearn.audit._design import draw
+from sarlearn.audit._design import allocate, draw, n_strata, strata
 from sarlearn.backends import refuse_dask
 
 __all__ = ["AuditSuggestion", "suggest_audit"]
@@ -164,7 +164,7 @@ def suggest_audit(
         stratum=found.stratum,
         round=number,
         n_rows=len(posterior),
-        _expected=_expected(found, posterior, candidates, labelled),
+        _expected=_expected(posterior, candidates, n),
         _before=before,
     )
 
@@ -184,12 +184,11 @@ def _earlier(audit, labelled) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray]
     return (audit.known, audit.probability, rounds), int(np.nanmax(rounds)) + 1
 
 
-def _expected(found, posterior, candidates, labelled) -> Strata:
+def _expected(posterior, candidates, n: int) -> Strata:
     """The audit as it would turn out on average if the posteriors were right."""
-    strata, drawn = np.unique(found.stratum, return_counts=True)
-    chance = np.array([found.probability[found.stratum == h][0] for h in strata])
-    mean = np.array([posterior[found.rows[found.stratum == h]].mean() for h in strata])
-    size = drawn / chance
-    share = size / size.sum() * len(candidates) / len(labelled)
-    known = 1.0 - len(candidates) / len(labelled)
-    return Strata(share, size, drawn.astype(float), drawn * mean, known)
+    stratum = strata(posterior[candidates], n_strata(n, len(candidates)))
+    size = np.bincount(stratum)
+    drawn = allocate(n, size).astype(float)
+    mean = np.bincount(stratum, weights=posterior[candidates]) / size
+    known = 1.0 - len(candidates) / len(posterior)
+    return Strata(size / len(posterior), size.astype(float), drawn, drawn * mean, known)

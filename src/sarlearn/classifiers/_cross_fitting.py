@@ -10,7 +10,7 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.crossfit import ROUNDS, CrossFit, LinearScorer, Scorer, cross_fit
 from sarlearn._engine.em_any import HELD_OUT_ITERATIONS, EstimatorScorer
 from sarlearn._engine.folds import Folds, make_folds
-from sarlearn._engine.label_model import KnownPrior
+from sarlearn._engine.known_prior import KnownPrior
 from sarlearn.classifiers.base import Input, warn_every_column
 
 CROSSFIT_CONSTRAINTS: dict = {

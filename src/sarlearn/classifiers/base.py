@@ -29,7 +29,7 @@ from sarlearn._validation import (
     pointing_to_tables,
     resolve_features,
 )
-from sarlearn._words import checked_sentence, model_summary, range_sentence
+from sarlearn._words import checked_sentence, known_sentence, model_summary, range_sentence
 from sarlearn.backends import elsewhere, lazily, read_rows, refuse_dask
 from sarlearn.classifiers._audits import posterior_of, with_audits
 from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
@@ -214,12 +214,13 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _sure(self) -> str | None:
         """How sure the class prior is, and what that rests on."""
-        ends = getattr(self, "class_prior_range_", None)
-        if ends is None:
+        if not hasattr(self, "class_prior_range_"):
             return None
-        low, high = ends
+        low, high = self.class_prior_range_
         if getattr(self, "class_prior_by_design_", False):
             return checked_sentence(self.n_audited_, low, high, self.audit_rows_needed_)
+        if getattr(self, "class_prior", None) is not None:
+            return known_sentence(low, high, self.class_prior_from_labels_)
         return range_sentence(low, high, self.certainty_)
 
     def _propensity_odds(self) -> list[dict]:

@@ -1,58 +1,33 @@
 """Boosted trees and a logistic propensity, learned together from biased labels."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
-from joblib import effective_n_jobs
-from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sarlearn._compat import (
-    Interval,
-    StrOptions,
-    fit_context,
-    one_blas_thread,
-    reporter,
-    with_callbacks,
-)
+from sarlearn._compat import fit_context, one_blas_thread, reporter, with_callbacks
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.boosting import (
-    BoostedFit,
-    BoostingSettings,
-    Rows,
-    fit_boosted,
-    n_looks,
-)
+from sarlearn._engine.boosting import BoostedFit, Rows, fit_boosted, n_looks
 from sarlearn._engine.crossfit import nothing_left
 from sarlearn._engine.examine import sample_rows
 from sarlearn._engine.folds import make_folds
 from sarlearn._engine.linear_columns import LinearColumns
-from sarlearn._engine.trees import TreeSettings, lightgbm
+from sarlearn._engine.trees import lightgbm
 from sarlearn._validation import check_propensity, resolve_features
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import store_audit, with_audits
+from sarlearn.classifiers._boosting import (
+    BOOSTING_CONSTRAINTS,
+    boosting_settings,
+    refuse_sparse_gaps,
+)
 from sarlearn.classifiers._categories import CategoryCodes
+from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
 from sarlearn.classifiers._trust import look_again, nothing_to_tell_apart, range_only
 from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, warn_every_column
 from sarlearn.exceptions import UnidentifiedWarning, warn
-
-BOOSTING_CONSTRAINTS: dict = {
-    "propensity_features": "no_validation",
-    "learning_rate": [Interval(Real, 0, None, closed="neither")],
-    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
-    "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
-    "l2_regularization": [Interval(Real, 0, None, closed="left")],
-    "max_bins": [Interval(Integral, 2, 255, closed="both")],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "cv": ["cv_object"],
-    "n_runs": [Interval(Integral, 1, None, closed="left")],
-    "propensity_ridge": [Interval(Real, 0, None, closed="neither")],
-    "categorical_features": ["array-like", StrOptions({"from_dtype"}), callable, None],
-    "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
-}
 
 
 class BoostedSARClassifier(SARClassifier):
@@ -88,6 +63,8 @@ class BoostedSARClassifier(SARClassifier):
     ----------
     propensity_features : names, indices, boolean mask, or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
+    class_prior : float, (low, high), or dict, default=None
+        What is known of ``P(y=1)`` from elsewhere, as for :class:`SAREMClassifier`.
     learning_rate : float > 0, default=0.1
         Share of each Newton step that is taken.
     max_leaf_nodes : int >= 2, default=15
@@ -126,6 +103,8 @@ class BoostedSARClassifier(SARClassifier):
         The two label values; the second, greater one means labelled.
     class_prior_ : float
         ``P(y=1)``: the mean of the runs.
+    class_prior_from_labels_ : float
+        What the labels alone would have said; other than ``class_prior_`` where more is known.
     class_prior_range_ : tuple of float
         Class priors that the labels leave open: of this fit's own score, and of flexible scores
         that explain held-out labels as well, widened a little. ``experiments/honesty`` says how
@@ -209,7 +188,7 @@ class BoostedSARClassifier(SARClassifier):
     True
     """
 
-    _parameter_constraints: dict = BOOSTING_CONSTRAINTS | POS_LABEL
+    _parameter_constraints: dict = BOOSTING_CONSTRAINTS | POS_LABEL | KNOWN_PRIOR
     _ensure_all_finite = "allow-nan"
     _sarem_fits = 0.0  # trees: nothing to compile
 
@@ -217,6 +196,7 @@ class BoostedSARClassifier(SARClassifier):
         self,
         propensity_features=(),
         *,
+        class_prior=None,
         learning_rate=0.1,
         max_leaf_nodes=15,
         min_samples_leaf=20,
@@ -232,6 +212,7 @@ class BoostedSARClassifier(SARClassifier):
         pos_label=None,
     ):
         self.propensity_features = propensity_features
+        self.class_prior = class_prior
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -297,7 +278,7 @@ class BoostedSARClassifier(SARClassifier):
         refuse_dask(X, type(self).__name__)
         self.categories_ = CategoryCodes.learn(X, self.categorical_features)
         X, labelled, weight, kept = self._check_fit(self._encoded(X), y, sample_weight)
-        _refuse_sparse_gaps(X)
+        refuse_sparse_gaps(X)
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
         if propensity is None:
@@ -319,7 +300,8 @@ class BoostedSARClassifier(SARClassifier):
             known,
             None if given.audit is None else given.audit.known,
         )
-        settings = self._settings()
+        prior = known_prior(self.class_prior, given.rows)
+        settings = boosting_settings(self, prior)
         open_ = known is None and nothing_left(RowBlocks(X), columns)
         report = reporter(self, n_looks(settings, self.n_runs), "look")
         with one_blas_thread():
@@ -329,6 +311,8 @@ class BoostedSARClassifier(SARClassifier):
         store_audit(self, given)
         if self.class_prior_by_design_:
             range_only(self, self.class_prior_range_)
+        elif prior is not None:
+            settle(self, given, prior, found.class_prior_range)
         elif open_:
             share = float(np.average(labelled, weights=weight))
             nothing_to_tell_apart(self, share)
@@ -375,21 +359,6 @@ class BoostedSARClassifier(SARClassifier):
             propensity = np.asarray(propensity)[kept]
         return check_propensity(propensity, labelled)
 
-    def _settings(self) -> BoostingSettings:
-        trees = TreeSettings(
-            learning_rate=float(self.learning_rate),
-            max_leaf_nodes=int(self.max_leaf_nodes),
-            min_samples_leaf=int(self.min_samples_leaf),
-            l2_regularization=float(self.l2_regularization),
-            max_bins=int(self.max_bins),
-        )
-        return BoostingSettings(
-            trees=trees,
-            max_iter=int(self.max_iter),
-            propensity_ridge=float(self.propensity_ridge),
-            n_jobs=effective_n_jobs(self.n_jobs),
-        )
-
     def _folds(self, X, labelled, kept) -> list:
         """Folds of each run; what is to be said about their number is said once."""
         random = check_random_state(self.random_state)
@@ -404,6 +373,7 @@ class BoostedSARClassifier(SARClassifier):
         self.class_priors_ = np.array([run.labels.class_prior for run in found.runs])
         self.profiles_ = [run.profile for run in found.runs]
         self.class_prior_, self.slope_ = found.class_prior, found.slope
+        self.class_prior_from_labels_ = found.labels_only
         share = float(np.average(rows.labelled, weights=rows.weight))
         self.label_frequency_ = min(share / self.class_prior_, 1.0)
         self.n_iter_ = max(run.rounds for run in found.runs)
@@ -438,7 +408,7 @@ class BoostedSARClassifier(SARClassifier):
     def _check_predict(self, X):
         check_is_fitted(self)
         X = super()._check_predict(self._encoded(X))
-        _refuse_sparse_gaps(X)
+        refuse_sparse_gaps(X)
         return X
 
     def _fitted_logit(self, given: Input) -> np.ndarray:
@@ -460,10 +430,3 @@ class BoostedSARClassifier(SARClassifier):
             )
         terms = self._propensity_columns.dense(X)
         return expit(terms @ self.propensity_coef_[0] + self.propensity_intercept_[0])
-
-
-def _refuse_sparse_gaps(X) -> None:
-    if sparse.issparse(X) and np.isnan(X.data).any():
-        raise ValueError(
-            "X is sparse and holds NaN. Missing values are for dense input; X.toarray() makes it."
-        )

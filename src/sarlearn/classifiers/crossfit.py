@@ -17,13 +17,13 @@ from sarlearn._compat import (
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import CS, CrossFit, final_fit, mean_probability
 from sarlearn._engine.em_any import final_estimator, weighted_mean
-from sarlearn._engine.label_model import KnownPrior
+from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.propensity import label_share
-from sarlearn._evidence import check_class_prior
 from sarlearn._validation import resolve_features
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._audits import shift_to_mean, store_audit
+from sarlearn.classifiers._audits import store_audit
 from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit
+from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
 from sarlearn.classifiers._trust import (
     forget_level,
     look_at_cross_fit,
@@ -199,7 +199,7 @@ class CrossFitSARClassifier(SARClassifier):
         | POS_LABEL
         | {
             "classifier_features": "no_validation",
-            "class_prior": [Real, "array-like", dict, None],
+            **KNOWN_PRIOR,
             "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"likelihood"})],
             "single_sample": ["boolean"],
         }
@@ -294,8 +294,7 @@ class CrossFitSARClassifier(SARClassifier):
         if not self.single_sample:
             given = replace(given, rows=with_background(given.rows))
         with one_blas_thread():
-            known = check_class_prior(self.class_prior, label_share(given.rows))
-            prior = None if known is None else KnownPrior(*known)
+            prior = known_prior(self.class_prior, given.rows)
             found = run_cross_fit(self, given, columns, self.classifier_features_, prior, groups)
             self._refit(given, found)
         self._store(found, columns)
@@ -309,8 +308,7 @@ class CrossFitSARClassifier(SARClassifier):
         if self.class_prior_by_design_:
             range_only(self, self.class_prior_range_)
         elif prior is not None:
-            shift_to_mean(self, given, self.class_prior_)
-            range_only(self, (found.profile.low, found.profile.high))
+            settle(self, given, prior, (found.profile.low, found.profile.high))
         elif not self.single_sample:
             forget_level(self)
         elif given.audit is not None:

@@ -19,12 +19,14 @@ from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._engine.kernels import logits
 from sarlearn._engine.known import run_known
+from sarlearn._engine.known_prior import HeldSAREM, KnownPrior, run_held
 from sarlearn._engine.logistic import fit_logistic, weight_of
 from sarlearn._engine.propensity import KnownPropensity, label_share, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, ModelSlopeRule
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import store_audit
+from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
@@ -56,6 +58,9 @@ class KnownPropensityClassifier(PUClassifier):
         EM, or the inverse-propensity risk.
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty; the intercept is not penalised.
+    class_prior : float, (low, high), or dict, default=None
+        What is known of ``P(y=1)`` from elsewhere, as for :class:`SAREMClassifier`; for
+        ``method="em"`` with logistic regression.
     stop, window, tol, max_iter : str, int, float, int
         When to stop, as in :class:`~sarlearn.SAREMClassifier`.
         The slope rule looks at the class probabilities of unlabelled rows. Of these,
@@ -69,6 +74,9 @@ class KnownPropensityClassifier(PUClassifier):
     ----------
     classes_, coef_, intercept_, class_prior_, label_frequency_, n_iter_, converged_, history_
         As for :class:`SAREMClassifier`; ``history_`` for ``method="em"``.
+    class_prior_from_labels_ : float
+        What the labels alone would have said; other than ``class_prior_`` where more is known. For
+        ``method="em"`` with logistic regression.
 
     See Also
     --------
@@ -94,6 +102,7 @@ class KnownPropensityClassifier(PUClassifier):
         **{name: EM_CONSTRAINTS[name] for name in ("C", "stop", "window", "tol", "max_iter")},
         "classifier": [HasMethods(["fit"]), None],
         **POS_LABEL,
+        **KNOWN_PRIOR,
         "method": [StrOptions({"em", "weighting"})],
     }
 
@@ -102,6 +111,7 @@ class KnownPropensityClassifier(PUClassifier):
         method="em",
         *,
         C=1.0,
+        class_prior=None,
         stop="slope",
         window=10,
         tol=None,
@@ -111,6 +121,7 @@ class KnownPropensityClassifier(PUClassifier):
     ):
         self.method = method
         self.C = C
+        self.class_prior = class_prior
         self.stop = stop
         self.window = window
         self.tol = tol
@@ -168,16 +179,21 @@ class KnownPropensityClassifier(PUClassifier):
             refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
         audits = audited, audit_probability, audit_round
         given = self._input(X, y, sample_weight, *audits, propensity=e)
+        prior = known_prior(self.class_prior, given.rows)
+        if prior is not None and (self.method == "weighting" or self.classifier is not None):
+            raise ValueError("class_prior is for method='em' with logistic regression.")
         if propensity is None:
             warn(NoPropensityWarning())
         with one_blas_thread():
             if self.method == "weighting":
                 self._fit_weighting(conditioned(given.rows))
             elif self.classifier is None:
-                self._fit_em(conditioned(given.rows))
+                self._fit_em(conditioned(given.rows), prior)
             else:
                 self._fit_estimator(given)
         store_audit(self, given)
+        if prior is not None and not self.class_prior_by_design_:
+            settle(self, given, prior, prior.interval)
         return self
 
     def _fit_estimator(self, given: Input) -> None:
@@ -189,7 +205,7 @@ class KnownPropensityClassifier(PUClassifier):
         self.classifier_ = side.fitted
         store_result(self, result, em.class_prior, label_share(given.rows))
 
-    def _fit_em(self, rows: Rows) -> None:
+    def _fit_em(self, rows: Rows, prior: KnownPrior | None) -> None:
         tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
         em = SAREM(rows, KnownPropensity(), decay=1.0, C=self.C)
         em.start()
@@ -198,6 +214,11 @@ class KnownPropensityClassifier(PUClassifier):
             result = run_to_slope(em, rule, self.max_iter, report)
         else:
             result = run_known(em, tol, self.max_iter, report)
+        self.class_prior_from_labels_ = float(em.class_prior)
+        pull = None if prior is None else prior.pull(em.class_prior)
+        if pull is not None:
+            em = HeldSAREM(rows, em.propensity, decay=1.0, C=self.C, pull=pull)
+            result = run_held(em, self.stop, self.window, tol, self.max_iter, report)
         self._store_classifier(em.coefficients)
         store_result(self, result, em.class_prior, label_share(rows))
 

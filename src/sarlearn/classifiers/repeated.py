@@ -12,8 +12,15 @@ from sarlearn._compat import Interval, StrOptions, fit_context
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.chances import ChanceFit, chance_terms, fit_chances, posterior_terms
 from sarlearn._engine.columns import conditioned
+from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.links import LINKS
-from sarlearn._evidence import check_audited, check_chances, check_offset, check_visits
+from sarlearn._evidence import (
+    check_audited,
+    check_chances,
+    check_class_prior,
+    check_offset,
+    check_visits,
+)
 from sarlearn._validation import (
     check_weights,
     encode_labels,
@@ -21,6 +28,7 @@ from sarlearn._validation import (
     resolve_features,
 )
 from sarlearn.backends import refuse_dask
+from sarlearn.classifiers._known_prior import KNOWN_PRIOR
 from sarlearn.classifiers._trust import range_only
 from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import NotConvergedWarning, SarlearnWarning, warn
@@ -55,6 +63,9 @@ class RepeatedSARClassifier(PUClassifier):
         the chances.
     classifier_features : names, indices, boolean mask, or callable on the names, default=None
         Columns of the class model; None is all.
+    class_prior : float, (low, high), or dict, default=None
+        What is known of ``P(y=1)`` from elsewhere: a share, bounds, or the mean and standard error
+        of a survey, ``{"mean": 0.12, "standard_error": 0.02}``. It is part of the likelihood.
     C, propensity_C : float > 0 or inf, default=1e6
         Inverse strength of the L2 penalties; the default hardly penalises.
     link, propensity_link : {"logit", "cloglog"}, default="logit"
@@ -73,6 +84,8 @@ class RepeatedSARClassifier(PUClassifier):
         Mean of ``f`` over the rows.
     class_prior_range_ : tuple of float
         Its 95 % interval by the information of the likelihood: it holds if the model does.
+    class_prior_from_labels_ : float
+        What the labels alone would have said; other than ``class_prior_`` where more is known.
     identification_width_ : float
         The width of that range.
     certainty_ : {"well", "roughly", "not at all"}
@@ -83,6 +96,8 @@ class RepeatedSARClassifier(PUClassifier):
         Of the class model, on the scale of its link.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_attributes) and (1,)
         Of the propensity: first those of ``propensity_features``, then those of ``chances``.
+    propensity_terms_ : list of str
+        What these coefficients belong to.
     propensity_features_, classifier_features_ : ndarray of int
         Columns of the two models.
     log_likelihood_ : float
@@ -119,6 +134,7 @@ class RepeatedSARClassifier(PUClassifier):
     _parameter_constraints: dict = {
         "propensity_features": "no_validation",
         "classifier_features": "no_validation",
+        **KNOWN_PRIOR,
         "C": [Interval(Real, 0, None, closed="right")],
         "propensity_C": [Interval(Real, 0, None, closed="right")],
         "link": [StrOptions(set(LINKS))],
@@ -132,6 +148,7 @@ class RepeatedSARClassifier(PUClassifier):
         propensity_features=(),
         *,
         classifier_features=None,
+        class_prior=None,
         C=1e6,
         propensity_C=1e6,
         link="logit",
@@ -141,6 +158,7 @@ class RepeatedSARClassifier(PUClassifier):
     ):
         self.propensity_features = propensity_features
         self.classifier_features = classifier_features
+        self.class_prior = class_prior
         self.C = C
         self.propensity_C = propensity_C
         self.link = link
@@ -198,6 +216,10 @@ class RepeatedSARClassifier(PUClassifier):
         names = getattr(self, "feature_names_in_", None)
         self.propensity_features_ = resolve_features(self.propensity_features, names, X.shape[1])
         attributes = self._attributes(X, chances, visits)
+        columns = self.propensity_features_
+        own = attributes.shape[2] - len(columns)
+        self.propensity_terms_ = [f"x{j}" if names is None else str(names[j]) for j in columns]
+        self.propensity_terms_ += [f"attribute {j} of the chance" for j in range(own)]
         self._say_what_is_identified(visits, attributes)
         rows = RowBlocks(X).attach(
             visits=visits,
@@ -207,6 +229,9 @@ class RepeatedSARClassifier(PUClassifier):
             offset=check_offset(offset, (X.shape[0],), "offset"),
             chance_offset=check_offset(propensity_offset, visits.shape, "propensity_offset"),
         )
+        share = float(np.average(labelled, weights=weight))
+        known_prior = check_class_prior(self.class_prior, share)
+        prior = None if known_prior is None else KnownPrior(*known_prior)
         given = self._class_rows(Input(conditioned(rows), X))  # type: ignore[assignment]
         fit = fit_chances(
             given.rows,  # type: ignore[attr-defined]
@@ -215,8 +240,9 @@ class RepeatedSARClassifier(PUClassifier):
             links=(self.link, self.propensity_link),
             tol=self.tol,
             max_iter=self.max_iter,
+            known=prior,
         )
-        self._store(fit, labelled, weight)
+        self._store(fit, share, prior)
         self.n_audited_ = 0 if known is None else int(np.sum(~np.isnan(known) & ~labelled))
         return self
 
@@ -260,7 +286,7 @@ class RepeatedSARClassifier(PUClassifier):
                 )
             )
 
-    def _store(self, fit: ChanceFit, labelled, weight) -> None:
+    def _store(self, fit: ChanceFit, share: float, prior: KnownPrior | None) -> None:
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.propensity_coef_, self.propensity_intercept_ = fit.phi[None, :-1], fit.phi[-1:]
         self.class_prior_ = float(fit.class_prior)
@@ -269,8 +295,10 @@ class RepeatedSARClassifier(PUClassifier):
         spread = Z * fit.error / (inside * (1 - inside))
         ends = logit(inside) + np.array([-spread, spread])
         low, high = expit(ends).tolist()
-        range_only(self, (low, high))
-        self.label_frequency_ = float(np.average(labelled, weights=weight)) / self.class_prior_
+        bounded = prior is not None and not prior.deviation
+        range_only(self, prior.within((low, high)) if bounded else (low, high))  # type: ignore[union-attr]
+        self.class_prior_from_labels_ = float(fit.labels_only)
+        self.label_frequency_ = share / self.class_prior_
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes
         self.converged_, self.history_ = fit.converged, fit.history
         if not fit.converged:

@@ -26,6 +26,7 @@ from sarlearn._engine.em_any import (
     weights_of,
 )
 from sarlearn._engine.examine import sample_of
+from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
@@ -33,6 +34,7 @@ from sarlearn._engine.stopping import TOLERANCE
 from sarlearn._validation import resolve_features
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import store_audit
+from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
 from sarlearn.classifiers._trust import (
     forget_level,
     look_again,
@@ -75,6 +77,10 @@ class SAREMClassifier(SARClassifier):
     classifier_features : names, indices, boolean mask, or callable on the names, default=None
         The columns of the class model; None is all. Leave out what drives labelling and has no
         place in the class: effort, clinic, clerk.
+    class_prior : float, (low, high), or dict, default=None
+        What is known of ``P(y=1)`` from elsewhere: a share, bounds, or the mean and standard error
+        of a survey, ``{"mean": 0.12, "standard_error": 0.02}``. It holds the M-step: the mean of
+        ``f`` is then that share, or a compromise with the survey. For logistic models.
     decay : float in (0, 1], default=0.9
         The paper's local certainty parameter d: propensities are shrunk by it in the E-step, which
         favours solutions with sure positives. 1 is plain EM, maximum likelihood.
@@ -126,6 +132,8 @@ class SAREMClassifier(SARClassifier):
         Indices of the propensity columns.
     class_prior_ : float
         Mean of ``f`` over the training rows, an estimate of ``P(y=1)``.
+    class_prior_from_labels_ : float
+        What the labels alone would have said; other than ``class_prior_`` where more is known.
     class_prior_range_ : tuple of float
         Class priors that the labels leave open: of linear and flexible scores that explain held-out
         labels about equally well, and the estimate itself, widened a little.
@@ -190,6 +198,7 @@ class SAREMClassifier(SARClassifier):
         | {
             "propensity_features": "no_validation",
             "classifier_features": "no_validation",
+            **KNOWN_PRIOR,
             "single_sample": ["boolean"],
             "classifier": [HasMethods(["fit"]), None],
             "propensity_C": [Interval(Real, 0, None, closed="neither")],
@@ -202,6 +211,7 @@ class SAREMClassifier(SARClassifier):
         propensity_features=(),
         *,
         classifier_features=None,
+        class_prior=None,
         decay=0.9,
         C=1.0,
         propensity_C=1.0,
@@ -216,6 +226,7 @@ class SAREMClassifier(SARClassifier):
     ):
         self.propensity_features = propensity_features
         self.classifier_features = classifier_features
+        self.class_prior = class_prior
         self.decay = decay
         self.C = C
         self.propensity_C = propensity_C
@@ -264,18 +275,21 @@ class SAREMClassifier(SARClassifier):
         found = self._class_rows(found)
         if not self.single_sample:
             found = replace(found, rows=with_background(found.rows))
+        prior = known_prior(self.class_prior, found.rows)
         if self.classifier is not None or self.propensity_estimator is not None:
-            self._fit_estimators(found)
+            self._fit_estimators(found, prior)
         else:
-            self._fit_rows(found.rows, self.classes_)
+            self._fit_rows(found.rows, self.classes_, prior)
         store_audit(self, found)
         if self.class_prior_by_design_:
             range_only(self, self.class_prior_range_)
+        elif prior is not None:
+            settle(self, found, prior, prior.interval)
         else:
             self._look_again(found.rows)
         return self
 
-    def _fit_rows(self, rows: Rows, classes: np.ndarray):
+    def _fit_rows(self, rows: Rows, classes: np.ndarray, prior: KnownPrior | None = None):
         """Learn from rows that know their labels, wherever they lie."""
         self.classes_, self.n_features_in_ = classes, rows.shape[1]
         with one_blas_thread():
@@ -289,6 +303,7 @@ class SAREMClassifier(SARClassifier):
                 window=self.window,
                 tol=self.tol,
                 max_iter=self.max_iter,
+                prior=prior,
                 report=reporter(self, self.max_iter),
             )
         bare, n_strata = fit.n_strata
@@ -297,6 +312,7 @@ class SAREMClassifier(SARClassifier):
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.propensity_coef_ = fit.propensity_theta[None, :-1]
         self.propensity_intercept_ = fit.propensity_theta[-1:]
+        self.class_prior_from_labels_ = float(fit.labels_only)
         self._store(fit.result, fit.class_prior, label_share(rows))
         return self
 
@@ -318,7 +334,12 @@ class SAREMClassifier(SARClassifier):
         warn_every_column(columns, getattr(self, "classifier_features_", np.arange(n_columns)))
         return columns
 
-    def _fit_estimators(self, given: Input) -> None:
+    def _fit_estimators(self, given: Input, prior: KnownPrior | None) -> None:
+        if prior is not None:
+            raise ValueError(
+                "class_prior is for logistic models here; CrossFitSARClassifier(classifier=..., "
+                "class_prior=...) takes any classifier."
+            )
         X, rows = given.X, given.rows
         labelled, weight = rows.gather(labels_of) == 1, rows.gather(weights_of)
         f, e = self._sides(X, self._columns(X.shape[1]))
@@ -337,6 +358,7 @@ class SAREMClassifier(SARClassifier):
             self.propensity_coef_, self.propensity_intercept_ = e.theta[None, :-1], e.theta[-1:]
         else:
             self.propensity_estimator_ = e.fitted
+        self.class_prior_from_labels_ = float(em.class_prior)
         self._store(result, em.class_prior, label_share(rows))
 
     def _sides(self, X, columns):

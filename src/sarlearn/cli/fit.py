@@ -161,8 +161,8 @@ def fit(
 def _known_prior(class_prior: str | None, method: str, classifier: str) -> dict[str, Any]:
     if class_prior is None:
         return {}
-    if (method, classifier) != ("cross-fit", "logistic"):
-        raise ValueError("--class-prior needs --method cross-fit with --classifier logistic.")
+    if (method, classifier) == ("sar-em", "boosting"):
+        raise ValueError("--class-prior with --classifier boosting needs --method cross-fit.")
     return {"class_prior": parse_class_prior(class_prior)}
 
 

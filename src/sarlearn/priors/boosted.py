@@ -7,7 +7,8 @@ import numpy as np
 
 from sarlearn._engine.label_model import PROFILE_DROP
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers.boosted import BOOSTING_CONSTRAINTS, BoostedSARClassifier
+from sarlearn.classifiers._boosting import BOOSTING_CONSTRAINTS
+from sarlearn.classifiers.boosted import BoostedSARClassifier
 from sarlearn.exceptions import FewLabelsWarning
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 

@@ -34,7 +34,7 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
         warnings.simplefilter("ignore")
         if "propensity_features" in parts.final.get_params(deep=False):
             with no_second_opinion():
-                scar = clone(parts.final).set_params(propensity_features=()).fit(matrix, s)
+                scar = _from_labels_alone(parts.final).fit(matrix, s)
             approaches.append(("SCAR", scar, *_predictions(scar, matrix)))
         naive = _naive(parts.final, matrix, s)
     approaches.append(("naive", None, naive, np.ones(len(rows))))
@@ -68,6 +68,13 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
     own = ("class_prior", "label_frequency", "hidden_positives")
     results[0] |= {name: estimates[name] for name in own}
     return {"rows": len(rows), "top": n_top, "approaches": results}
+
+
+def _from_labels_alone(final):
+    """The same learner, not fitted, without propensity attributes and without a known prior."""
+    own = final.get_params(deep=False)
+    simpler = {"propensity_features": (), "class_prior": None}
+    return clone(final).set_params(**{name: simpler[name] for name in simpler if name in own})
 
 
 def fitted_to(final, f: np.ndarray) -> bool:
@@ -112,7 +119,7 @@ def _naive(final, matrix, s) -> np.ndarray:
 
     own = final.get_params(deep=False)
     if hasattr(final, "ensembles_"):  # boosting takes a known propensity itself
-        told = clone(final).set_params(propensity_features=()).fit(matrix, s, propensity=1.0)
+        told = _from_labels_alone(final).fit(matrix, s, propensity=1.0)
         return told.predict_proba(matrix)[:, 1]
     shared = {key: own[key] for key in ("C", "classifier") if key in own}
     if shared.get("C") == "likelihood":  # the one that was chosen, if there is one

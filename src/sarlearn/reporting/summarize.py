@@ -8,6 +8,8 @@ import numpy as np
 
 from sarlearn._view.curves import convergence, posterior_by, probability_by, propensity_by
 from sarlearn._view.parts import Attribute, Parts, take_apart
+from sarlearn._words import EXACT, NARROW
+from sarlearn.audit import suggest_audit
 from sarlearn.classifiers import CrossFitSARClassifier
 from sarlearn.reporting import words
 from sarlearn.reporting.candidates import candidates, review
@@ -21,6 +23,8 @@ MAX_PROPENSITY_ATTRIBUTES = 12
 MAX_IMPORTANCE = 12
 MAX_STRATA = 6
 MAX_CLASS_CURVES = 6
+# An audit of this size is laid out to tell how many rows to check.
+AUDIT_ROWS = 100
 
 
 def summarize(
@@ -255,10 +259,15 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
         "word": parts.final.certainty_,
         "goodness": dict(parts.final.goodness_),
     }
-    if fitted_to(parts.final, f):  # of other rows than those of the fit the range says nothing
+    # Of other rows than those of the fit the range says nothing; nor where the share is given.
+    if fitted_to(parts.final, f) and high - low > EXACT:
         ends = [max(end * parts.n_rows, n_labelled) for end in (low, high)]
         found["hidden_positives"] = [end - n_labelled for end in ends]
         found["label_frequency"] = [n_labelled / end for end in ends[::-1]]
+        if found["rows_for_5_points"] is None and found["width"] > NARROW:
+            s = parts.final.classes_[labelled.astype(int)]
+            drawn = suggest_audit(parts.final, parts.matrix, s, n=AUDIT_ROWS, random_state=0)
+            found["rows_for_5_points"] = drawn.rows_needed(NARROW)
     return found
 
 

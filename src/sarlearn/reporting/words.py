@@ -7,6 +7,8 @@ from sarlearn._words import (
     SURE,
     about,
     checked_sentence,
+    checks_sentence,
+    known_sentence,
     listed,
     number_text,
     range_sentence,
@@ -186,6 +188,8 @@ def headline(summary: dict[str, Any]) -> str:
     if certainty is not None and certainty["hidden_positives"] is not None:
         low, high = certainty["hidden_positives"]
         who = "the checked rows say" if certainty["by_design"] else "the labels admit"
+        if certainty["labels_only"] is not None:
+            who = "with what was given about the class prior,"
         text += f"; {who} {about(low)} to {about(high)}"
     return text + "."
 
@@ -204,6 +208,8 @@ def review_sentence(summary: dict[str, Any]) -> str:
     certainty, why = summary["certainty"], "."
     if certainty is not None and certainty["by_design"]:
         why = ", which rests on the rows that were checked."
+    elif certainty is not None and certainty["labels_only"] is not None:
+        why = ", of which more was known than the labels say."
     elif summary["convergence"]["held_out"]:
         why = ", which held-out rows make the better estimate."
     text += "."
@@ -247,13 +253,11 @@ def sure_sentence(summary: dict[str, Any]) -> str:
         needed = certainty["rows_for_5_points"]
         return checked_sentence(certainty["n_audited"], low, high, needed, hidden)
     if certainty["labels_only"] is not None:
-        return (
-            "Given what is known of the class prior from elsewhere, it lies at "
-            f"{low:.1%} to {high:.1%}; the labels alone would have said "
-            f"{certainty['labels_only']:.1%}."
-        )
+        return known_sentence(low, high, certainty["labels_only"])
     surely = certainty["goodness"].get("sure", 1.0) >= SURE
-    return range_sentence(low, high, certainty["word"], hidden, surely=surely)
+    text = range_sentence(low, high, certainty["word"], hidden, surely=surely)
+    needed = certainty["rows_for_5_points"]
+    return text + (checks_sentence(needed) if needed else "")
 
 
 def comparison_sentence(summary: dict[str, Any]) -> str:

@@ -1,0 +1,187 @@
+"""A class prior that is known from elsewhere: exactly, within bounds, or from a survey.
+
+A survey with mean ``m`` and standard error ``sigma`` adds ``(mean f - m)^2 / (2 sigma^2)`` to the
+loss; a share that is known exactly is the limit of small ``sigma``. Solvers of the likelihood take
+that term as it stands (:class:`PriorPull`). EM has no loss to add it to where it decays, so there
+it enters the M-step by its multiplier (:class:`HeldSAREM`): the gradient of the M-step is that of
+
+    sum w [q log f + (1 - q) log(1 - f)] + multiplier * sum w f,
+
+and the multiplier is the one with which the next step reaches the share.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sarlearn._engine.blocks import Block
+from sarlearn._engine.em import SAREM, EMSums, Point, run_to_slope
+from sarlearn._engine.fixed_point import run_to_fixed_point, walk
+from sarlearn._engine.kernels import logits, sigmoids, with_intercept
+from sarlearn._engine.newton import Sums
+from sarlearn._engine.propensity import label_share, watch
+from sarlearn._engine.stopping import TOLERANCE, EMResult, ModelSlopeRule
+
+# So tight a pull holds the class prior fast: labels of a million rows move it by a millionth.
+HELD = 1e-6
+# A pull that tight is approached in steps, or the climb would have to follow a thin curved valley.
+TIGHTENING = (3e-2, 3e-3, 3e-4, 3e-5)
+# Multipliers that are tried for a fixed point of EM with the class prior held.
+MAX_TRIES = 30
+
+
+class PriorPull(NamedTuple):
+    """A normal pull on the class prior: its mean and its standard deviation."""
+
+    mean: float
+    deviation: float
+
+    def off(self, positives: float, total: float) -> float:
+        """How far the class prior is off, in standard deviations; half its square is the loss."""
+        return (positives / total - self.mean) / self.deviation
+
+    def slant(self, positives_gradient: np.ndarray, total: float) -> np.ndarray:
+        """The derivative of ``off``; its outer product is the curvature of the loss."""
+        return positives_gradient / total / self.deviation
+
+
+class KnownPrior(NamedTuple):
+    """What is known of the class prior beforehand.
+
+    Between ``low`` and ``high``, and, with a ``deviation``, normal about ``low``, which is then
+    equal to ``high``.
+    """
+
+    low: float
+    high: float
+    deviation: float = 0.0
+
+    def pull(self, class_prior: float) -> PriorPull | None:
+        """The pull on a fit that without one has this class prior; None where it needs none."""
+        if self.deviation:
+            return PriorPull(self.low, self.deviation)
+        if self.low <= class_prior <= self.high and self.low < self.high:
+            return None
+        return PriorPull(min(max(class_prior, self.low), self.high), HELD)
+
+    def within(self, ends: tuple[float, float]) -> tuple[float, float]:
+        """A range cut at the bounds."""
+        low, high = (float(min(max(end, self.low), self.high)) for end in ends)
+        return low, high
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The bounds, or what a survey admits with 95 % confidence."""
+        low, high = (self.low - 1.96 * self.deviation, self.high + 1.96 * self.deviation)
+        return max(low, 0.0), min(high, 1.0)
+
+
+@dataclass
+class PriorSums(Sums):
+    """Expected positives, and their derivative by the parameters of the class model."""
+
+    positives: float
+    gradient: np.ndarray
+
+
+def prior_pass(block: Block, theta: np.ndarray) -> PriorSums:
+    """The positives that are expected in a block, by ``f`` alone."""
+    X = block.X_for_kernels
+    f, not_f = sigmoids(logits(X, theta))
+    weighed = f if block.weight is None else f * block.weight
+    return PriorSums(float(weighed.sum()), with_intercept(X, weighed * not_f))
+
+
+class HeldSAREM(SAREM):
+    """SAR-EM whose M-step knows something of the class prior."""
+
+    def __init__(self, rows, propensity, *, decay: float, C: float, pull: PriorPull):
+        super().__init__(rows, propensity, decay=decay, C=C)
+        self._pull, self.multiplier, self.moving = pull, 0.0, True
+        self._expected: PriorSums
+        # A share that is known exactly has a slack of 0.
+        held = pull.deviation <= HELD
+        self.slack = 0.0 if held else (pull.deviation * self.total_weight) ** 2
+
+    @property
+    def surplus(self) -> float:
+        """Expected positives above what is known; 0 at the solution."""
+        above = self._expected.positives - self._pull.mean * self.total_weight
+        return above + self.multiplier * self.slack
+
+    @property
+    def penalized_log_likelihood(self) -> float:
+        tilt = self.multiplier * self._expected.positives
+        return super().penalized_log_likelihood + tilt
+
+    def begin(self) -> None:
+        """Start under SCAR with the label frequency that the class prior would give."""
+        frequency = label_share(self.rows) / max(self._pull.mean, 1e-12)
+        self.start(float(np.clip(frequency, 1e-3, 0.99)))
+
+    def e_step(self) -> None:
+        super().e_step()
+        if self.moving:
+            self.tilt(self._next_multiplier())
+
+    def tilt(self, multiplier: float) -> None:
+        """Change the multiplier where it stands."""
+        change = (multiplier - self.multiplier) * self._expected.gradient
+        self.multiplier = multiplier
+        self.sums.next_gradient = self.sums.next_gradient - change
+        self.sums.gradient = self.sums.gradient - change
+
+    def _next_multiplier(self) -> float:
+        """With which a Newton step of the M-step ends where the class prior should be."""
+        slant = self._expected.gradient
+        raw = self.sums.next_gradient + self.multiplier * slant + self.ridge * self.theta
+        turned = self.curvature.solve(slant)
+        above = self._expected.positives - self._pull.mean * self.total_weight
+        return float((turned @ raw - above) / (turned @ slant + self.slack))
+
+    def _arrive(self, here: Point, sums: EMSums) -> None:
+        self._expected = self.rows.total(prior_pass, here.theta)
+        tilt = self.multiplier * self._expected.gradient
+        sums.next_gradient = sums.next_gradient - tilt
+        sums.gradient = sums.gradient - tilt
+        super()._arrive(here, sums)
+
+
+def run_held(
+    em: HeldSAREM,
+    stop: str,
+    window: int,
+    tol: float,
+    max_iter: int,
+    report: Callable[[], None] = lambda: None,
+) -> EMResult:
+    """From the start to where the rule ``stop`` ends, with the class prior held."""
+    em.begin()
+    slope_tol = tol if stop == "slope" else TOLERANCE["slope"]
+    rule = ModelSlopeRule(*watch(em.rows, em.propensity), window, slope_tol)
+    result = run_to_slope(em, rule, max_iter, report)
+    if stop == "slope":
+        return result
+    if em.wide:
+        return walk(em, tol, max_iter, report)
+    return _rest(em, tol, max_iter, report)
+
+
+def _rest(em: HeldSAREM, tol: float, max_iter: int, report) -> EMResult:
+    """The multiplier at whose fixed point the class prior is right."""
+    em.moving = False
+    slope = (float(em._expected.gradient[-1]) + em.slack) / em.total_weight
+    multiplier, last = em.multiplier, None
+    for _ in range(MAX_TRIES):
+        em.tilt(multiplier)
+        result = run_to_fixed_point(em, tol, max_iter, report)
+        surplus = em.surplus / em.total_weight
+        if abs(surplus) < 10 * tol:
+            return result
+        if last is not None and (surplus - last[1]) / (multiplier - last[0]) > 0:
+            slope = (surplus - last[1]) / (multiplier - last[0])
+        last = multiplier, surplus
+        multiplier -= surplus / slope
+    return EMResult(result.n_iter, False, result.history)
