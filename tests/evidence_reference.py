@@ -120,6 +120,11 @@ class Reference:
         assert np.abs(self.gradient(x)).max() < 1e-7, np.abs(self.gradient(x)).max()
         return x
 
+    def climb(self, start):
+        """The value and the place where SciPy's BFGS ends."""
+        found = optimize.minimize(self.value, start, jac=self.gradient, method="BFGS")
+        return found.fun, found.x
+
     def class_prior(self, parameters):
         eta, _ = self.logits(parameters)
         return float(np.average(np.exp(log_p(eta, self.links[0])[0]), weights=self.weight))

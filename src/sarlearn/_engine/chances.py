@@ -28,6 +28,12 @@ from sarlearn._engine.units import Units
 
 # Propensities of a chance from which the search starts.
 STARTS = (0.1, 0.3, 0.6, 0.9)
+# The likelihood may have several maxima, and those with steep class models are out of reach of
+# these starts: on camera traps for bobcats by 8 nats. So the search goes on from the best one, with
+# its slopes times these.
+STEEPER = (2.5, 5.0)
+# Maxima that are lower by less than this leave their class prior open, too.
+RIVAL = 1.92
 LONGEST_STEP = 5.0
 LEAST_LOG = -350.0
 
@@ -49,7 +55,8 @@ class ChanceFit:
     """The maximum, in the user's units.
 
     ``error`` is the standard error of the class prior; ``labels_only`` the class prior without what
-    was known of it; ``history`` that of the climb which reached the maximum.
+    was known of it; ``rivals`` are the least and greatest class prior of maxima that are about as
+    high; ``history`` is that of the climb which reached the maximum.
     """
 
     theta: np.ndarray
@@ -60,6 +67,7 @@ class ChanceFit:
     passes: int
     converged: bool
     labels_only: float
+    rivals: tuple[float, float]
     history: dict[str, np.ndarray]
 
 
@@ -187,7 +195,10 @@ def fit_chances(
         prior = np.clip(detected / (1 - (1 - e) ** max(chances, 1.0)), 0.02, 0.95)
         start[n_theta - 1], start[-1] = INVERSES[links[0]](prior), INVERSES[links[1]](e)
         found.append(_climb(problem, start, max_iter))
-    best, history = min(found, key=lambda pair: pair[0].value)
+    found += _steeper(problem, min(found, key=_value), n_theta, max_iter)
+    best, history = min(found, key=_value)
+    near = [one.theta for one, _ in found if one.value < best.value + RIVAL]
+    rivals = [place.sums.positives / total for place in problem.passes(near, False)]
     (place,) = problem.passes([best.theta], True)
     labels_only = place.sums.positives / total
     pull = None if known is None else known.pull(labels_only)
@@ -195,6 +206,7 @@ def fit_chances(
         best, history = _climb_with(problem, pull, best.theta, max_iter)
         found.append((best, history))
         (place,) = problem.passes([best.theta], True)
+        rivals = [place.sums.positives / total]
     slant = np.zeros(len(ridge))
     slant[:n_theta] = place.sums.positives_gradient / total
     prior = place.sums.positives / total
@@ -211,8 +223,28 @@ def fit_chances(
         sum(one.passes for one, _ in found),
         best.converged,
         labels_only,
+        (min(rivals), max(rivals)),
         history.as_dict(),
     )
+
+
+def _value(found: tuple[Climb, History]) -> float:
+    return found[0].value
+
+
+def _steeper(problem: _Problem, best, n_theta: int, max_iter: int) -> list[tuple[Climb, History]]:
+    """Further maxima, from steeper class models, for as long as they are higher ones."""
+    tried = []
+    while len(tried) < 6:
+        for factor in STEEPER:
+            start = best[0].theta.copy()
+            start[: n_theta - 1] *= factor
+            tried.append(_climb(problem, start, max_iter))
+        top = min(tried, key=_value)
+        if top[0].value > best[0].value - 1e-6:
+            break
+        best = top
+    return tried
 
 
 def _climb(problem: _Problem, start: np.ndarray, max_iter: int) -> tuple[Climb, History]:

@@ -74,7 +74,7 @@ class RepeatedSARClassifier(PUClassifier):
     tol : float > 0, default=1e-12
         The climb ends when a step promises less gain in log-likelihood per row.
     max_iter : int >= 1, default=500
-        Passes over the data, from each of four starts.
+        Passes over the data, from each of at least six starts.
 
     Attributes
     ----------
@@ -83,7 +83,8 @@ class RepeatedSARClassifier(PUClassifier):
     class_prior_ : float
         Mean of ``f`` over the rows.
     class_prior_range_ : tuple of float
-        Its 95 % interval by the information of the likelihood: it holds if the model does.
+        Its 95 % interval by the information of the likelihood, and the class priors of other
+        maxima that are about as high: it holds if the model does.
     class_prior_from_labels_ : float
         What the labels alone would have said; other than ``class_prior_`` where more is known.
     identification_width_ : float
@@ -295,6 +296,7 @@ class RepeatedSARClassifier(PUClassifier):
         spread = Z * fit.error / (inside * (1 - inside))
         ends = logit(inside) + np.array([-spread, spread])
         low, high = expit(ends).tolist()
+        low, high = min(low, fit.rivals[0]), max(high, fit.rivals[1])
         bounded = prior is not None and not prior.deviation
         range_only(self, prior.within((low, high)) if bounded else (low, high))  # type: ignore[union-attr]
         self.class_prior_from_labels_ = float(fit.labels_only)
