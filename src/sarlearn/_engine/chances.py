@@ -234,7 +234,7 @@ def _value(found: tuple[Climb, History]) -> float:
 
 def _steeper(problem: _Problem, best, n_theta: int, max_iter: int) -> list[tuple[Climb, History]]:
     """Further maxima, from steeper class models, for as long as they are higher ones."""
-    tried = []
+    tried: list[tuple[Climb, History]] = []
     while len(tried) < 6:
         for factor in STEEPER:
             start = best[0].theta.copy()

@@ -30,7 +30,8 @@ def app() -> None:
     )
 )
 @opt.TABLE
-@opt.LABEL
+@opt.LABELS
+@opt.CHANCE
 @opt.POSITIVE
 @opt.PROPENSITY
 @opt.PROPENSITY_ONLY
@@ -109,6 +110,13 @@ def fit(**options) -> None:
     paths.check_outputs(*outputs, force=force, inputs=inputs)
     paths.check_model_output(options["output"])
     paths.check_report_output(options["report"])
+    if options["chance"] is not None or len(options["label"]) > 1:
+        from sarlearn.cli.chances import fit_chances
+
+        fit_chances(**options)
+        return
+    del options["chance"]
+    (options["label"],) = options["label"]
     from sarlearn.cli.fit import fit
 
     fit(**options)

@@ -8,6 +8,19 @@ import click
 
 TABLE = click.argument("table", type=click.Path(dir_okay=True))
 LABEL = click.option("--label", required=True, help="Column that says which rows are labelled.")
+LABELS = click.option(
+    "--label",
+    required=True,
+    multiple=True,
+    help="Column that says which rows are labelled. Repeated, one for each chance to be labelled, "
+    "such as visits, registries or years: an empty cell then means that there was no such chance.",
+)
+CHANCE = click.option(
+    "--chance",
+    metavar="COLUMN",
+    help="In a table with a row for each chance to be labelled: which chance it is. --id then says "
+    "which rows belong together.",
+)
 POSITIVE = click.option(
     "--positive",
     help="Value of the label column that means labelled, where it is not 1, true, yes, labelled "

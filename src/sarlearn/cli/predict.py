@@ -19,6 +19,7 @@ from sarlearn.cli.paths import STANDARD
 from sarlearn.cli.progress import progress
 from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.saving import SavedModel, load_file
+from sarlearn.tables.chances import RepeatedTableClassifier
 from sarlearn.tables.columns import as_frame
 from sarlearn.tables.encoder import TableEncoder
 from sarlearn.tables.formats import nearest
@@ -43,16 +44,8 @@ def predict(
 
     with collected_warnings(), progress(f"Scoring {table}"):
         saved, frame, label, id_column = _open(model, table, label, id_column, reading)
-        X = _features(saved.model, frame)
-        columns = {"probability": saved.model.predict_proba(X)[:, 1]}
-        if hasattr(saved.model, "predict_propensity"):
-            columns["propensity"] = saved.model.predict_propensity(X)
-            if label is not None:
-                labels = read_labels(saved, frame, label)
-                s = saved.model.classes_[labels.labelled.astype(int)]
-                columns["posterior"] = saved.model.predict_posterior(X, s)
+        columns, kept = _scores(saved, frame, label)
         unknown = _unknown_values(saved.model, frame)
-    kept = as_frame(frame)
     if not keep_all:
         kept = kept.select([id_column] if id_column else [])
     clash = sorted(set(kept.columns) & set(columns))
@@ -91,6 +84,23 @@ def predict(
     )
 
 
+def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.ndarray], Any]:
+    """What the model says of each row, and the rows."""
+    if isinstance(saved.model, RepeatedTableClassifier):
+        from sarlearn.cli.chances import chance_scores
+
+        return chance_scores(saved.model, frame)
+    X = _features(saved.model, frame)
+    columns = {"probability": saved.model.predict_proba(X)[:, 1]}
+    if hasattr(saved.model, "predict_propensity"):
+        columns["propensity"] = saved.model.predict_propensity(X)
+        if label is not None:
+            labels = read_labels(saved, frame, label)
+            s = saved.model.classes_[labels.labelled.astype(int)]
+            columns["posterior"] = saved.model.predict_posterior(X, s)
+    return columns, as_frame(frame)
+
+
 def _why_not_as_in_fit(saved: SavedModel, told: dict[str, Any], columns) -> str:
     """A sentence where the fit, on the same rows, told of another number of positives."""
     prior = getattr(saved.model[-1], "class_prior_", None) if _is_table_model(saved.model) else None
@@ -122,6 +132,7 @@ def report(
     """Write a report on a saved model and a table."""
     with collected_warnings() as messages, progress(f"Reading {table}"):
         saved, frame, label, id_column = _open(model, table, label, id_column, reading)
+    refuse_chances(saved, "A report")
     if not hasattr(saved.model, "predict_propensity"):
         raise ValueError(
             f"{model} holds a {type(saved.model).__name__}, which has no propensity model to "
@@ -178,6 +189,11 @@ def _open(
     check_columns(frame, "--id", [known_id])
     known_label = label or saved.notes.get("label")
     return saved, frame, known_label if known_label in frame.columns else None, known_id
+
+
+def refuse_chances(saved: SavedModel, what: str) -> None:
+    if isinstance(saved.model, RepeatedTableClassifier):
+        raise ValueError(f"{what} is of one label per row; this model has several chances per row.")
 
 
 def read_labels(saved: SavedModel, frame, label: str) -> Labels:

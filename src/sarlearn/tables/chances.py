@@ -13,6 +13,7 @@ from sarlearn.tables.columns import as_frame, values_of
 from sarlearn.tables.encoder import TableEncoder
 from sarlearn.tables.formats import nearest
 from sarlearn.tables.labels import parse_labels
+from sarlearn.tables.names import origin
 from sarlearn.tables.pipeline import FromColumns
 
 __all__ = ["RepeatedTableClassifier"]
@@ -115,7 +116,7 @@ class RepeatedTableClassifier(ClassifierMixin, BaseEstimator):
         named = [*self.propensity_features, *self.propensity_only]
         self.varying_ = self._varying(frame, layout, named)
         rows = self._row_columns(frame, layout)
-        settings = {"drop": (), "skewed": self.skewed, "dates": self.dates}
+        settings: dict[str, Any] = {"drop": (), "skewed": self.skewed, "dates": self.dates}
         self.encoder_ = TableEncoder(**settings).fit(rows)
         self.chance_encoder_ = None
         if self.varying_:
@@ -160,7 +161,8 @@ class RepeatedTableClassifier(ClassifierMixin, BaseEstimator):
                 f"One column of labels, {labels[0]!r}, is one chance per row. Name a column per "
                 "chance, or the column that says which chance a row is (chance, --chance)."
             )
-        wanted = [self.id_column, self.chance] if long else []
+        id_column, chance = str(self.id_column), str(self.chance)
+        wanted = [id_column, chance] if long else []
         wanted += labels if needs_labels else []
         for name in [*wanted, *self.propensity_features, *self.propensity_only, *self.drop]:
             if name not in frame.columns:
@@ -173,7 +175,7 @@ class RepeatedTableClassifier(ClassifierMixin, BaseEstimator):
                 return Layout(np.arange(len(frame)), None, nothing)
             visits = np.column_stack([visits_of(frame[name], name) for name in labels])
             return Layout(np.arange(len(frame)), None, visits)
-        places = _places(frame, self.id_column, self.chance)
+        places = _places(frame, id_column, chance)
         seen = places >= 0
         visits = np.full(places.shape, np.nan)
         if labels[0] in frame.columns:
@@ -227,7 +229,7 @@ class RepeatedTableClassifier(ClassifierMixin, BaseEstimator):
     def _terms(self) -> list[str]:
         """Names of the attributes of chances."""
         if self.chance is None:
-            return [f"at {name}, not {self._labels()[0]}" for name in self._labels()[1:]]
+            return self._labels()[1:]
         return [] if self.chance_encoder_ is None else list(self.chance_encoder_.feature_names_out_)
 
     # -- what it says --------------------------------------------------------------------------
@@ -263,10 +265,18 @@ class RepeatedTableClassifier(ClassifierMixin, BaseEstimator):
         rows, visits, chances = self.encoded(X)
         return self.learner_.predict_posterior(rows, visits, chances)
 
+    def odds(self) -> list[dict]:
+        """Odds ratios of being labelled at a chance, each with what it compares in words."""
+        check_is_fitted(self)
+        first, columns = self._labels()[0], set(self._labels()[1:] if self.chance is None else ())
+        return [
+            row | {"step": _step(row["level"], first, row["level"] in columns)}
+            for row in self.learner_._propensity_odds()
+        ]
+
     def summary(self) -> str:
         """What was learned, in words."""
-        check_is_fitted(self)
-        return self.learner_.summary()
+        return self.learner_.summary(odds=self.odds())
 
 
 @dataclass(frozen=True)
@@ -280,6 +290,15 @@ class Layout:
     rows: np.ndarray
     places: np.ndarray | None
     visits: np.ndarray
+
+
+def _step(term: str, first: str, is_label: bool) -> str:
+    """What one more of a term is: another chance, a value, or a number."""
+    if is_label:
+        return f"A chance at {term}, against one at {first},"
+    if origin(term) != term:
+        return f"{term}, against the values not named,"
+    return f"One standard deviation more of {term}"
 
 
 def visits_of(column, name: str) -> np.ndarray:
