@@ -166,7 +166,7 @@ def checked_sentence(
 def checks_sentence(needed: int) -> str:
     """How many rows to check, where nobody has checked any."""
     return (
-        f" Checking about {needed:,} unlabelled rows that 'sarlearn audit' draws would bring the "
+        f"Checking about {needed:,} unlabelled rows that 'sarlearn audit' draws would bring the "
         f"range under {100 * NARROW:.0f} points, if the posteriors are right."
     )
 

@@ -288,6 +288,8 @@ def print_summary(summary: dict[str, Any]) -> None:
     print_text(f"\n{summary['text']['review']}")
     if summary["text"]["sure"] and certainty["word"] not in UNSURE:
         print_text(f"\n{summary['text']['sure']}")
+    if summary["text"]["surer"]:
+        print_text(summary["text"]["surer"])
     if summary["checks"]:
         print_text("\nChecks:")
         for sentence in check_sentences(summary["checks"]):

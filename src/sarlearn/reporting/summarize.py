@@ -143,6 +143,7 @@ def summarize(
         "review": words.review_sentence(summary),
         "label_fit": words.label_fit_sentence(summary),
         "sure": words.sure_sentence(summary),
+        "surer": words.surer_sentence(summary),
         "comparison": words.comparison_sentence(summary),
         "convergence": words.convergence_sentence(summary),
     }

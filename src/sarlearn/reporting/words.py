@@ -255,9 +255,15 @@ def sure_sentence(summary: dict[str, Any]) -> str:
     if certainty["labels_only"] is not None:
         return known_sentence(low, high, certainty["labels_only"])
     surely = certainty["goodness"].get("sure", 1.0) >= SURE
-    text = range_sentence(low, high, certainty["word"], hidden, surely=surely)
-    needed = certainty["rows_for_5_points"]
-    return text + (checks_sentence(needed) if needed else "")
+    return range_sentence(low, high, certainty["word"], hidden, surely=surely)
+
+
+def surer_sentence(summary: dict[str, Any]) -> str:
+    """How many rows to check, where nobody has checked any and the range is wide."""
+    certainty = summary["certainty"]
+    if certainty is None or certainty["by_design"] or not certainty["rows_for_5_points"]:
+        return ""
+    return checks_sentence(certainty["rows_for_5_points"])
 
 
 def comparison_sentence(summary: dict[str, Any]) -> str:
