@@ -17,9 +17,9 @@ PRIOR_METHODS = "cross-fit, BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1, E
 def app() -> None:
     """Learn from positive and unlabelled rows when the labels are a biased sample.
 
-    Tables may be CSV (also gzipped), Parquet, Arrow/Feather or Excel (.xlsx); - is standard input
-    or output. The label column holds 0/1, true/false, yes/no or labelled/unlabelled; an empty cell
-    is unlabelled.
+    Tables may be CSV (also gzipped), Parquet, Arrow/Feather or Excel (.xlsx); a folder, or a
+    pattern such as 'data/*.parquet', is one table; - is standard input or output. The label column
+    holds 0/1, true/false, yes/no or labelled/unlabelled; an empty cell is unlabelled.
     """
 
 
@@ -45,7 +45,7 @@ def app() -> None:
 @click.option(
     "--method",
     type=click.Choice(["cross-fit", "sar-em"]),
-    show_default="cross-fit; sar-em with --dask",
+    show_default="cross-fit",
     help="sar-em is the paper's method; cross-fit takes out its bias, for about ten times the "
     "work, and says how sure the class prior is.",
 )
@@ -96,8 +96,9 @@ def app() -> None:
     flag_value="local",
     metavar="[ADDRESS]",
     help="Work on a Dask cluster: on this machine's cores, or that of the scheduler at ADDRESS "
-    "(tcp://host:port). TABLE may then be a pattern such as 'data/*.parquet'.",
+    "(tcp://host:port).",
 )
+@opt.BATCHES
 @opt.JSON
 @opt.FORCE
 def fit(**options) -> None:

@@ -20,6 +20,7 @@ from sarlearn.cli.common import (
     table_warnings_said,
 )
 from sarlearn.cli.evidence import audit_columns, parse_class_prior, read_audits
+from sarlearn.cli.large import LargeTable, in_batches
 from sarlearn.cli.progress import progress, watched
 from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.reporting.checks import check_sentences
@@ -56,11 +57,12 @@ def fit(
     check: bool,
     jobs: int,
     dask: str | None,
+    batches: bool | None,
     background: bool,
     as_json: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
-    method = method or ("cross-fit" if dask is None else "sar-em")
+    method = method or "cross-fit"
     settings = _settings(method, classifier, decay, C, stop, seed)
     if background:
         check_background(report, check, dask, classifier)
@@ -96,10 +98,13 @@ def fit(
 
     whole, together = None, None
     if dask is not None:
-        _check_dask(method, classifier, roles, reading)
+        _check_dask(classifier, roles, reading)
         if audited is not None:
             raise ValueError("--audited needs the rows in memory; leave --dask out.")
         model, frame, s, word, whole, messages = _fit_on_dask(build, dask, table, roles)
+    elif in_batches(table, batches):
+        _check_batches(classifier, roles, audited, background)
+        model, frame, s, word, whole, messages = _fit_in_batches(build, table, roles)
     else:
         with collected_warnings() as messages:
             with progress(f"Reading {table}"):
@@ -194,16 +199,49 @@ def _checked(model, frame, s, groups, jobs: int, seed: int):
         return None
 
 
-def _check_dask(method: str, classifier: str, roles: Roles, reading: dict[str, Any]) -> None:
-    if method != "sar-em" or classifier != "logistic":
+def _check_dask(classifier: str, roles: Roles, reading: dict[str, Any]) -> None:
+    if classifier != "logistic":
         raise ValueError(
-            "--dask runs --method sar-em with --classifier logistic; cross-fits and boosting need "
-            "the rows in memory."
+            "--dask runs --classifier logistic; boosting needs the rows in memory: fit a sample of "
+            "them, without --dask."
         )
     given = {"--weight": roles.weight, "--groups": roles.groups, "--sep and the like": reading}
     for option, value in given.items():
         if value:
             raise ValueError(f"--dask does not take {option}; leave it out, or fit in memory.")
+
+
+def _check_batches(classifier: str, roles: Roles, audited: str | None, background: bool) -> None:
+    given = {
+        "--classifier boosting": classifier != "logistic",
+        "--groups": roles.groups,
+        "--audited": audited,
+        "--background": background,
+    }
+    for option, value in given.items():
+        if value:
+            raise ValueError(
+                f"{option} needs the rows in memory, and this table is fitted in batches: leave it "
+                "out, fit a sample of the rows, or insist with --in-memory."
+            )
+
+
+def _fit_in_batches(build, table: str, roles: Roles):
+    """Fit chunk by chunk; come back with a sample of the rows, and counts of all of them."""
+    with progress(f"Reading {table}"):
+        rows = LargeTable(table, roles)
+    model = build(rows.roles)
+    weight = {f"{model.steps[-1][0]}__sample_weight": roles.weight} if roles.weight else {}
+    with (
+        collected_warnings() as messages,
+        progress(f"Fitting {rows.n_rows:,} rows in batches") as show,
+        watched(model[-1], show),
+    ):
+        model.fit(rows.batches(), rows.roles.label, **weight)
+    with progress("Reading a sample"):
+        frame, s = rows.sample()
+    whole = {"rows": rows.n_rows, "labelled": rows.n_labelled}
+    return model, frame, s, rows.labels.word, whole, messages
 
 
 def _fit_on_dask(build, address: str, table: str, roles: Roles):
@@ -221,10 +259,9 @@ def _fit_on_dask(build, address: str, table: str, roles: Roles):
             watched(model[-1], show),
         ):
             model.fit(parts, s)
-        with progress("Summing up"):
-            positives = float(model.predict_posterior(parts, s).sum().compute())
+        with progress("Reading a sample"):
             frame, s = fit_dask.sample(parts, s, int(n_rows), roles.label)
-    whole = {"rows": int(n_rows), "labelled": int(n_labelled), "positives": positives}
+    whole = {"rows": int(n_rows), "labelled": int(n_labelled)}
     return model, frame, s, labels.word, whole, messages
 
 

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn.cli import large
 from sarlearn.cli.common import Roles, check_enough
 from sarlearn.tables.columns import as_frame, values_of
 from sarlearn.tables.labels import parse_labels
-
-# Rows that are brought together for the report.
-SAMPLE_ROWS = 50_000
 
 
 @contextlib.contextmanager
@@ -78,7 +76,7 @@ def sample(table, s, n_rows: int, label: str):
 
     from sarlearn.backends.dask.read import each_partition
 
-    every = -(-n_rows // SAMPLE_ROWS)
+    every = -(-n_rows // large.SAMPLE_ROWS)
     both = table.assign(**{label: s})
     part = pd.concat(each_partition(both, _every, every), ignore_index=True)
     return part, part[label].to_numpy()

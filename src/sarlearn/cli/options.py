@@ -91,6 +91,12 @@ MAX_ITER = click.option(
     show_default=True,
     help="Rounds at most.",
 )
+BATCHES = click.option(
+    "--batches/--in-memory",
+    default=None,
+    help="Read a table of Parquet or Arrow files in batches, in little memory, or all at once. By "
+    "default in batches where memory would not do.",
+)
 RAW = click.option(
     "--raw",
     is_flag=True,

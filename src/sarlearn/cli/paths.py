@@ -1,10 +1,11 @@
 """Files of a command, checked before anything heavy is imported."""
 
+import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from sarlearn.tables.formats import nearest, table_kind
+from sarlearn.tables.formats import is_several, nearest, table_kind
 
 STANDARD = "-"  # standard input or output
 
@@ -34,6 +35,10 @@ def check_outputs(*paths: str | None, force: bool, inputs: Sequence[str] = ()) -
 def check_input(path: str, *, table: bool = True) -> None:
     """Refuse a file that is not there, or a table whose ending names no format."""
     if path == STANDARD:
+        return
+    if table and is_several(path):
+        if not os.path.isdir(path) and not glob.glob(path):
+            raise FileNotFoundError(f"No file is named like {path}.")
         return
     if table:
         table_kind(path)

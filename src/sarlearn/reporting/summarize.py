@@ -67,8 +67,8 @@ def summarize(
     checks : dict, optional
         As :func:`~sarlearn.reporting.run_checks` gives them, to be told too.
     whole : dict, optional
-        ``rows``, ``labelled`` and ``positives`` (the sum of all posteriors) of the data that X is
-        a sample of: they take the place of the sample's own.
+        ``rows`` and ``labelled`` of the data that the model was fitted to, where X is a sample of
+        them: counts of all rows take the place of the sample's own.
     command : str, optional
         The command that made the model, to be shown with date, versions and seed.
 
@@ -135,7 +135,7 @@ def summarize(
     ends = summary["certainty"] and summary["certainty"]["hidden_positives"]
     summary["review"] = review(posterior[~labelled], ends)
     if whole is not None:
-        warnings = [*warnings, *_of_the_whole(summary, whole)]
+        warnings = [*warnings, *_of_the_whole(summary, whole, float(parts.final.class_prior_))]
     summary["warnings"] = words.warnings_of(summary, list(warnings))
     summary["assumptions"] = words.assumptions_of(summary)
     summary["text"] = {
@@ -207,9 +207,10 @@ def _estimates(parts: Parts, labelled, f, posterior) -> dict[str, Any]:
     }
 
 
-def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any]) -> list[str]:
+def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any], prior: float) -> list[str]:
     """Put the counts of all rows in the place of a sample's; what is to be said of the others."""
-    rows, labelled, positives = whole["rows"], whole["labelled"], whole["positives"]
+    rows, labelled = whole["rows"], whole["labelled"]
+    positives = max(prior * rows, labelled)
     n_sample = summary["data"]["rows"]
     share = rows / n_sample
     summary["data"] |= {"rows": rows, "labelled": labelled, "unlabelled": rows - labelled}
@@ -218,9 +219,15 @@ def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any]) -> list[str]:
         "label_frequency": labelled / positives,
         "hidden_positives": positives - labelled,
         "hidden_share": (positives - labelled) / max(1, rows - labelled),
+        "rows_of_the_fit": True,
     }
+    certainty = summary["certainty"]
+    if certainty is not None and certainty["width"] > EXACT:
+        certainty |= _counts_of_range(certainty, rows, labelled)
     for approach in summary["comparison"]["approaches"]:
         approach["hidden_positives"] *= share
+    own = ("class_prior", "label_frequency", "hidden_positives")
+    summary["comparison"]["approaches"][0] |= {n: summary["estimates"][n] for n in own}
     for attribute in summary["propensity"]["attributes"]:
         for group in attribute["groups"]:
             for name in ("rows", "labelled", "labels_expected", "positives"):
@@ -236,7 +243,7 @@ def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any]) -> list[str]:
         return []
     return [
         f"Counts of groups, curves and the rows listed are those of {n_sample:,} of the {rows:,} "
-        "rows, spread evenly; the numbers of all rows are sums over them."
+        "rows, spread evenly; the numbers of all rows are those of the fit."
     ]
 
 
@@ -262,14 +269,21 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
     }
     # Of other rows than those of the fit the range says nothing; nor where the share is given.
     if fitted_to(parts.final, f) and high - low > EXACT:
-        ends = [max(end * parts.n_rows, n_labelled) for end in (low, high)]
-        found["hidden_positives"] = [end - n_labelled for end in ends]
-        found["label_frequency"] = [n_labelled / end for end in ends[::-1]]
+        found |= _counts_of_range(found, parts.n_rows, n_labelled)
         if found["rows_for_5_points"] is None and found["width"] > NARROW:
             s = parts.final.classes_[labelled.astype(int)]
             drawn = suggest_audit(parts.final, parts.matrix, s, n=AUDIT_ROWS, random_state=0)
             found["rows_for_5_points"] = drawn.rows_needed(NARROW)
     return found
+
+
+def _counts_of_range(certainty: dict[str, Any], rows: int, labelled: float) -> dict[str, Any]:
+    """What the ends of the class prior's range say of hidden positives and label frequency."""
+    ends = [max(certainty[name] * rows, labelled) for name in ("low", "high")]
+    return {
+        "hidden_positives": [end - labelled for end in ends],
+        "label_frequency": [labelled / end for end in ends[::-1]],
+    }
 
 
 def _labels_only(final) -> float | None:

@@ -1,6 +1,7 @@
 """Formats of tables by the names of files. Imports next to nothing: refusals come at once."""
 
 import difflib
+import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,11 @@ def table_kind(path: str | os.PathLike) -> str:
             f"format; accepted are {_ACCEPTED}, and .xlsx to read."
         )
     return kind
+
+
+def is_several(path: str | os.PathLike) -> bool:
+    """Whether a path names a folder, or is a pattern: several files that are one table."""
+    return os.path.isdir(path) or (glob.has_magic(str(path)) and not os.path.exists(path))
 
 
 def nearest(name: str, candidates: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from sarlearn._labels import MISSING_WORDS
 from sarlearn.tables.cells import NEARLY_ALL, read_numbers
 from sarlearn.tables.columns import values_of
 from sarlearn.tables.dialect import Dialect, Source, ends_in_newline, find_dialect, lines_of
-from sarlearn.tables.formats import nearest, table_kind
+from sarlearn.tables.formats import is_several, nearest, table_kind
 
 
 def table_backend() -> str:
@@ -44,7 +44,8 @@ def read_table(
     Parameters
     ----------
     path : path
-        The ending decides the format. ``-`` is standard input: CSV, Parquet or Arrow.
+        The ending decides the format. ``-`` is standard input: CSV, Parquet or Arrow. A folder of
+        Parquet or Arrow files, or a pattern such as ``data/*.parquet``, is one table.
     text_columns : sequence of str
         Columns of a text file to keep as text, so that an identifier ``007`` stays as it is.
     backend : {"pandas", "polars"}, optional
@@ -76,6 +77,8 @@ def read_table(
     1  008   NaN
     """
     backend = backend or table_backend()
+    if is_several(path):
+        return _read_several(str(path), backend)
     source, kind = _find(path)
     options = {"separator": separator, "decimal": decimal, "encoding": encoding}
     try:
@@ -96,6 +99,23 @@ def read_table(
     return frame
 
 
+def _read_several(path: str, backend: str):
+    """The Parquet or Arrow files of a folder or pattern, one after the other."""
+    from sarlearn.backends.batches.source import dataset_of
+
+    data = dataset_of(path)
+    if type(data.format).__name__ == "CsvFileFormat":
+        raise ValueError(f"{path}: several CSV files are read with --dask only; name one of them.")
+    table = data.to_table()
+    if not len(table):
+        raise ValueError(f"{path} has no rows.")
+    if backend == "pandas":
+        return table.to_pandas()
+    import polars as pl
+
+    return pl.from_arrow(table)
+
+
 def _find(path: str | os.PathLike) -> tuple[Source, str]:
     """What to read, and its format."""
     if str(path) == "-":
@@ -106,8 +126,6 @@ def _find(path: str | os.PathLike) -> tuple[Source, str]:
         return Source("Standard input", data=data), kind
     path = Path(path)
     kind = table_kind(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a table.")
     if not path.exists():
         beside = [other.name for other in path.parent.glob("*")]
         raise FileNotFoundError(f"There is no file {path}.{nearest(path.name, beside)}")

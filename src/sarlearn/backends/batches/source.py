@@ -108,7 +108,7 @@ class Batches:
     def frames(self, n_rows: int = CHUNK_ROWS, *others: str | None) -> Iterator[tuple[Any, Any]]:
         """For each chunk the columns to learn from, transformed, and the other columns named."""
         inputs, further = self._inputs(*others), [name for name in others if name is not None]
-        for table in _rechunked(self._read([*inputs, *further]), n_rows):
+        for table in rechunked(self._read([*inputs, *further]), n_rows):
             frame = table.select(inputs)
             for transform in self._transforms:
                 frame = transform(frame)
@@ -182,13 +182,12 @@ def _reader(source) -> tuple[Callable[[list[str]], Iterator], list[str]]:
         raise ImportError("Batches need pyarrow: pip install 'sarlearn[tables]'.") from error
 
     if isinstance(source, str | os.PathLike):
-        source = _dataset(os.fspath(source), ds)
+        source = dataset_of(os.fspath(source))
     if isinstance(source, pa.Table):
         source = ds.dataset(source)
     if isinstance(source, ds.Dataset):
         dataset = source
-        options = {"batch_readahead": 2, "fragment_readahead": 1}
-        return lambda names: dataset.to_batches(columns=names, **options), dataset.schema.names
+        return lambda names: read_batches(dataset, names), dataset.schema.names
     kind = f"{type(source).__module__.partition('.')[0].lstrip('_')}.{type(source).__name__}"
     if kind == "duckdb.DuckDBPyRelation":
         return lambda names: _from_duckdb(source, names), list(source.columns)
@@ -212,9 +211,23 @@ def _from_duckdb(relation, names: list[str]):
     return relation.project(quoted).to_arrow_reader(CHUNK_ROWS)
 
 
-def _dataset(path: str, ds):
+def read_batches(dataset, names: list[str] | None = None) -> Iterator:
+    """Record batches of a dataset in the order of its files, little of them ahead."""
+    import pyarrow.dataset as ds
+
+    options: dict[str, Any] = {"batch_readahead": 2, "fragment_readahead": 1}
+    if getattr(getattr(dataset, "format", None), "default_extname", "") == "parquet":
+        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+            use_buffered_stream=True, pre_buffer=False
+        )
+    return dataset.to_batches(columns=names, **options)
+
+
+def dataset_of(path: str):
     """The files of a path, a folder or a pattern, in the order of their names."""
     import glob
+
+    import pyarrow.dataset as ds
 
     if os.path.isdir(path):
         files = sorted(str(f) for f in Path(path).rglob("*") if f.suffix.lower() in _FORMATS)
@@ -249,7 +262,7 @@ def _arrow(batch):
     )
 
 
-def _rechunked(batches: Iterable, n_rows: int) -> Iterator:
+def rechunked(batches: Iterable, n_rows: int) -> Iterator:
     """Tables of exactly so many rows, but for the last: however a source cuts them."""
     import pyarrow as pa
 

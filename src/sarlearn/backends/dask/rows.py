@@ -29,6 +29,7 @@ from sarlearn._compat import one_blas_thread
 from sarlearn._engine.blocks import RowBlocks, add_up
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.units import Units
+from sarlearn.backends.memory import free_memory
 
 # Sums are added eight at a time: few messages at the top, few levels.
 FAN_IN = 8
@@ -131,10 +132,7 @@ def memory() -> float:
     if client is not None:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         return sum(worker["memory_limit"] or math.inf for worker in workers)
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # not known on this system
-        return math.inf
+    return free_memory()
 
 
 # -- rows ---------------------------------------------------------------------------------------
