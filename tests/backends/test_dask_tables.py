@@ -160,21 +160,27 @@ def fit_command(folder, table: str, *options: str) -> list[str]:
     return [*command, *columns, "-o", str(folder / "model.skops"), *options]
 
 
-@pytest.mark.parametrize("table", ["part*.parquet", "part*.csv"])
-def test_the_command_line(client, folder, table, monkeypatch, capsys):
-    from sarlearn.cli import fit_dask
+@pytest.mark.parametrize(
+    ("table", "options"), [("part*.parquet", []), ("part*.csv", ["--method", "sar-em"])]
+)
+def test_the_command_line(client, folder, table, options, monkeypatch, capsys):
+    """The default is the cross-fit, as in memory, with the same numbers."""
+    from sarlearn.cli import large
     from sarlearn.cli.app import app
 
-    monkeypatch.setattr(fit_dask, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 1000)
     address = client.scheduler.address
-    app(fit_command(folder, table, "--dask", address), standalone_mode=False)
+    app(fit_command(folder, table, *options, "--dask", address), standalone_mode=False)
     found = json.loads(capsys.readouterr().out)
-    app(fit_command(folder, "all.pq", "--method", "sar-em"), standalone_mode=False)
+    app(fit_command(folder, "all.pq", *options), standalone_mode=False)
     whole = json.loads(capsys.readouterr().out)
     assert found["data"] == whole["data"]
     for name, value in whole["estimates"].items():
-        near = 0.02 if name == "mean_probability" else 1e-6  # the former is of the sample
-        assert found["estimates"][name] == pytest.approx(value, rel=near)
+        of_sample = name in ("mean_probability", "sum_of_posteriors")
+        assert found["estimates"][name] == pytest.approx(value, rel=0.02 if of_sample else 1e-6)
+    assert found["certainty"]["hidden_positives"] == pytest.approx(
+        whole["certainty"]["hidden_positives"], rel=1e-5
+    )
     assert any("of the 3,000 rows, spread evenly" in str(told) for told in found["warnings"])
     assert len(found["candidates"]["rows"]) == 20
 
@@ -182,7 +188,7 @@ def test_the_command_line(client, folder, table, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("table", "options", "error", "message"),
     [
-        ("part*.parquet", ["--method", "cross-fit"], ValueError, "--method sar-em"),
+        ("part*.parquet", ["--classifier", "boosting"], ValueError, "boosting needs the rows in m"),
         ("nothing*.parquet", [], FileNotFoundError, "There is no file"),
         ("part*.parquet", ["--propensity", "plam"], ValueError, "plan"),
         ("*.txt", [], ValueError, "Parquet"),
@@ -200,7 +206,7 @@ def test_the_command_line_refuses(client, folder, table, options, error, message
 def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
     """As a person types it: a local cluster, and the dashboard's address on stderr."""
     monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))
-    done = process(*fit_command(folder, "part*.parquet", "--dask"))
+    done = process(*fit_command(folder, "part*.parquet", "--method", "sar-em", "--dask"))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["data"]["rows"] == N
     assert "Dask dashboard: http" in done.stderr

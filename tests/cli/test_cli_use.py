@@ -22,8 +22,8 @@ def test_predict_keeps_ids_and_order(folder):
     new = pd.read_parquet(folder / "new.parquet")
     assert scored["patient_id"].tolist() == new["patient_id"].tolist()
     model = load_file(folder / "model.skops").model
-    np.testing.assert_array_equal(scored["probability"], model.predict_proba(new)[:, 1])
-    np.testing.assert_array_equal(scored["propensity"], model.predict_propensity(new))
+    np.testing.assert_allclose(scored["probability"], model.predict_proba(new)[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(scored["propensity"], model.predict_propensity(new), rtol=1e-12)
 
 
 @pytest.mark.parametrize("output", ["all.parquet", "all.arrow", "all.csv.gz"])

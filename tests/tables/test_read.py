@@ -76,8 +76,18 @@ def test_a_missing_file_names_its_neighbours(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"Nearest names: patients\.csv"):
         read_table(tmp_path / "patient.csv")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(IsADirectoryError, match="is a folder"):
+    with pytest.raises(FileNotFoundError, match="is a folder without a table"):
         read_table(tmp_path / "folder.csv")
+
+
+def test_several_files_are_one_table(tmp_path):
+    for k in range(2):
+        pd.DataFrame({"a": [k, k + 1]}).to_parquet(tmp_path / f"{k}.parquet")
+        pd.DataFrame({"a": [k]}).to_csv(tmp_path / f"{k}.csv", index=False)
+    assert read_table(tmp_path / "*.parquet")["a"].tolist() == [0, 1, 1, 2]
+    assert read_table(str(tmp_path / "*.parquet"), backend="polars")["a"].to_list() == [0, 1, 1, 2]
+    with pytest.raises(ValueError, match="several CSV files"):
+        read_table(tmp_path / "*.csv")
 
 
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):

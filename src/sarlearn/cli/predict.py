@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from sarlearn.cli.common import (
     print_text,
     print_warnings,
 )
+from sarlearn.cli.large import chunks, is_columnar
 from sarlearn.cli.paths import STANDARD
 from sarlearn.cli.progress import progress
 from sarlearn.reporting import Report, run_checks, summarize
@@ -26,7 +29,7 @@ from sarlearn.tables.formats import nearest
 from sarlearn.tables.labels import Labels, parse_labels
 from sarlearn.tables.pipeline import TablePipeline
 from sarlearn.tables.read import read_table
-from sarlearn.tables.write import write_table
+from sarlearn.tables.write import table_writer
 
 
 def predict(
@@ -39,13 +42,69 @@ def predict(
     reading: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Score a table and write what was found, row by row."""
+    """Score a table and write what was found, row by row; tables of any size part by part."""
+    saved = load_file(model)
+    with (
+        collected_warnings(),
+        progress(f"Scoring {table}") as show,
+        table_writer(output, neutralise=True) as writer,
+    ):
+        total = Scored()
+        for part in _parts(saved, table, id_column, reading):
+            label_here, id_here = _roles(saved, as_frame(part), label, id_column)
+            scored, found = _score(saved, part, label_here, id_here, keep_all)
+            writer.write(scored)
+            total.add(found)
+            show(total.rows, None)
+    told = {
+        "rows": total.rows,
+        "columns": total.columns,
+        "expected_positives": total.positives,
+        "unknown_values": {name: sorted(values) for name, values in total.unknown.items()},
+        "neutralised_cells": writer.n_neutral,
+        "output": output,
+    }
+    _tell(saved, told, total.labelled, as_json)
+
+
+@dataclass
+class Scored:
+    """What adds up over the parts of a table; ``labelled`` is None where labels are not known."""
+
+    rows: int = 0
+    positives: float = 0.0
+    labelled: int | None = None
+    columns: list[str] = field(default_factory=list)
+    unknown: dict[str, set[str]] = field(default_factory=dict)
+
+    def add(self, found: "Scored") -> None:
+        self.rows += found.rows
+        self.positives += found.positives
+        if found.labelled is not None:
+            self.labelled = (self.labelled or 0) + found.labelled
+        self.columns = found.columns
+        for name, values in found.unknown.items():
+            self.unknown.setdefault(name, set()).update(values)
+
+
+def _parts(saved: SavedModel, table: str, id_column: str | None, reading) -> Iterator:
+    """The table: in parts where it can be read so, else at once.
+
+    Rows of several chances belong together, wherever they stand.
+    """
+    if is_columnar(table) and not isinstance(saved.model, RepeatedTableClassifier):
+        yield from chunks(table)
+        return
+    known_id = id_column or saved.notes.get("id")
+    written = {**saved.notes.get("reading", {}), **reading}
+    yield read_table(table, text_columns=[known_id] if known_id else [], **written)
+
+
+def _score(saved: SavedModel, frame, label: str | None, id_column: str | None, keep_all: bool):
+    """The columns to write for some rows, as a data frame, and what there is to tell of them."""
     import narwhals as nw
 
-    with collected_warnings(), progress(f"Scoring {table}"):
-        saved, frame, label, id_column = _open(model, table, label, id_column, reading)
-        columns, kept = _scores(saved, frame, label)
-        unknown = _unknown_values(saved.model, frame)
+    columns, kept = _scores(saved, frame, label)
     if not keep_all:
         kept = kept.select([id_column] if id_column else [])
     clash = sorted(set(kept.columns) & set(columns))
@@ -54,34 +113,15 @@ def predict(
     backend = as_frame(frame).implementation
     new = [nw.new_series(name, values, backend=backend) for name, values in columns.items()]
     scored = nw.from_dict({s.name: s for s in [*kept.iter_columns(), *new]}, backend=backend)
-    n_neutral = write_table(scored.to_native(), output, neutralise=True)
-    told: dict[str, Any] = {
-        "rows": len(scored),
-        "columns": scored.columns,
-        "expected_positives": float(np.sum(columns.get("posterior", columns["probability"]))),
-        "unknown_values": unknown,
-        "neutralised_cells": n_neutral,
-        "output": output,
-    }
-    stream = sys.stderr if output == STANDARD else sys.stdout
-    if as_json:
-        print(json.dumps(told, indent=2), file=stream)
-        return
-    for name, values in unknown.items():
-        shown = ", ".join(values[:3]) + (", ..." if len(values) > 3 else "")
-        print(f"Note: column {name!r} holds values not seen in the fit ({shown}).", file=stream)
-    if n_neutral:
-        print(
-            f"Note: {n_neutral} cell{'s' if n_neutral > 1 else ''} that a spreadsheet would run as "
-            "a formula got an apostrophe before it.",
-            file=stream,
-        )
-    where = "" if output == STANDARD else f" Wrote {output}."
-    print(
-        f"Scored {told['rows']:,} rows; about {told['expected_positives']:,.0f} are expected to "
-        f"be positive.{where}{_why_not_as_in_fit(saved, told, columns)}",
-        file=stream,
+    posterior = columns.get("posterior")
+    found = Scored(
+        rows=len(scored),
+        positives=float(np.sum(columns["probability"] if posterior is None else posterior)),
+        labelled=None if posterior is None else int(np.sum(posterior == 1.0)),
+        columns=scored.columns,
+        unknown={n: set(values) for n, values in _unknown_values(saved.model, frame).items()},
     )
+    return scored.to_native(), found
 
 
 def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.ndarray], Any]:
@@ -101,11 +141,34 @@ def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.n
     return columns, as_frame(frame)
 
 
-def _why_not_as_in_fit(saved: SavedModel, told: dict[str, Any], columns) -> str:
+def _tell(saved: SavedModel, told: dict[str, Any], labelled: int | None, as_json: bool) -> None:
+    output, n_neutral = told["output"], told["neutralised_cells"]
+    stream = sys.stderr if output == STANDARD else sys.stdout
+    if as_json:
+        print(json.dumps(told, indent=2), file=stream)
+        return
+    for name, values in told["unknown_values"].items():
+        shown = ", ".join(values[:3]) + (", ..." if len(values) > 3 else "")
+        print(f"Note: column {name!r} holds values not seen in the fit ({shown}).", file=stream)
+    if n_neutral:
+        print(
+            f"Note: {n_neutral} cell{'s' if n_neutral > 1 else ''} that a spreadsheet would run as "
+            "a formula got an apostrophe before it.",
+            file=stream,
+        )
+    where = "" if output == STANDARD else f" Wrote {output}."
+    print(
+        f"Scored {told['rows']:,} rows; about {told['expected_positives']:,.0f} are expected to "
+        f"be positive.{where}{_why_not_as_in_fit(saved, told, labelled)}",
+        file=stream,
+    )
+
+
+def _why_not_as_in_fit(saved: SavedModel, told: dict[str, Any], labelled: int | None) -> str:
     """A sentence where the fit, on the same rows, told of another number of positives."""
     prior = getattr(saved.model[-1], "class_prior_", None) if _is_table_model(saved.model) else None
-    same = prior is not None and "posterior" in columns and told["rows"] == saved.notes.get("rows")
-    if not same or saved.notes.get("labelled") != int(np.sum(columns["posterior"] == 1.0)):
+    known = saved.notes.get("rows"), saved.notes.get("labelled")
+    if prior is None or known != (told["rows"], labelled):
         return ""
     fitted = prior * told["rows"]
     if round(fitted) == round(told["expected_positives"]):
@@ -185,10 +248,17 @@ def _open(
     known_id = id_column or saved.notes.get("id")
     written = {**saved.notes.get("reading", {}), **(reading or {})}
     frame = read_table(table, text_columns=[known_id] if known_id else [], **written)
+    return saved, frame, *_roles(saved, frame, label, id_column)
+
+
+def _roles(
+    saved: SavedModel, frame, label: str | None, id_column: str | None
+) -> tuple[str | None, str | None]:
+    """The label column, where the table has it, and the identifier: as given, or as in the fit."""
+    known_id, known_label = id_column or saved.notes.get("id"), label or saved.notes.get("label")
     check_columns(frame, "--label", [label])
     check_columns(frame, "--id", [known_id])
-    known_label = label or saved.notes.get("label")
-    return saved, frame, known_label if known_label in frame.columns else None, known_id
+    return known_label if known_label in frame.columns else None, known_id
 
 
 def refuse_chances(saved: SavedModel, what: str) -> None:
@@ -220,13 +290,15 @@ def _features(model, frame):
         raise ValueError(
             "The model was fitted without column names, so its columns cannot be found in a table."
         )
+    table = as_frame(frame)
     for name in names:
-        if name not in frame.columns:
+        if name not in table.columns:
             raise ValueError(
                 f"The table has no column {name!r}, which the model uses."
-                + nearest(name, frame.columns)
+                + nearest(name, table.columns)
             )
-    return as_frame(frame).select(list(names)).to_native()
+    chosen = table.select(list(names))
+    return chosen.to_pandas() if table.implementation.is_pyarrow() else chosen.to_native()
 
 
 def _unknown_values(model, frame) -> dict[str, list[str]]:

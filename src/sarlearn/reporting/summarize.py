@@ -221,6 +221,7 @@ def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any], prior: float) 
         "hidden_share": (positives - labelled) / max(1, rows - labelled),
         "rows_of_the_fit": True,
     }
+    summary["estimates"]["sum_of_posteriors"] *= share
     certainty = summary["certainty"]
     if certainty is not None and certainty["width"] > EXACT:
         certainty |= _counts_of_range(certainty, rows, labelled)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from sarlearn.tables.formats import table_kind
 
@@ -26,7 +27,7 @@ def write_table(frame, path: str | os.PathLike, *, neutralise: bool = False) -> 
 
     Parameters
     ----------
-    frame : DataFrame of pandas or polars
+    frame : DataFrame of pandas or polars, or Arrow table
     path : path
         ``-`` is standard output, as CSV.
     neutralise : bool, default=False
@@ -37,41 +38,109 @@ def write_table(frame, path: str | os.PathLike, *, neutralise: bool = False) -> 
     int
         How many cells were neutralised.
     """
-    import narwhals as nw
+    with table_writer(path, neutralise=neutralise) as writer:
+        writer.write(frame)
+    return writer.n_neutral
 
-    table = nw.from_native(frame, eager_only=True)
-    kind = "csv" if str(path) == "-" else table_kind(path)
-    n_neutral = 0
+
+class TableWriter:
+    """Writes the parts of a table, data frames with the same columns, one after the other.
+
+    Parameters
+    ----------
+    kind : {"csv", "parquet", "arrow"}
+    path : Path or None
+        None is standard output, for ``csv``.
+    name : str
+        Of the file that it will be, for what its ending says besides the kind.
+    neutralise : bool
+
+    Attributes
+    ----------
+    n_neutral : int
+        Cells that were neutralised.
+    """
+
+    def __init__(self, kind: str, path: Path | None, name: str, neutralise: bool):
+        self._kind, self._path, self._neutralise = kind, path, neutralise
+        endings = [ending.lower() for ending in Path(name).suffixes]
+        self._separator = "\t" if ".tsv" in endings[-2:] else ","
+        self._compressed = endings[-1:] == [".gz"]
+        self._out: Any = None
+        self.n_neutral = 0
+
+    def write(self, frame) -> None:
+        import narwhals as nw
+
+        table = nw.from_native(frame, eager_only=True)
+        if self._kind != "csv":
+            self._write_arrow(table.to_arrow())
+            return
+        if self._neutralise:
+            table, n_cells = _neutral(table)
+            self.n_neutral += n_cells
+        text = _csv(table, self._separator, header=self._out is None)
+        if self._out is None:
+            self._out = sys.stdout if self._path is None else self._open_text()
+        self._out.write(text)
+
+    def _open_text(self):
+        assert self._path is not None
+        opener: Any = gzip.open if self._compressed else open
+        return opener(self._path, "wt", encoding="utf-8", newline="")
+
+    def _write_arrow(self, table) -> None:
+        import pyarrow as pa
+
+        if self._out is None:
+            self._schema = table.schema
+            if self._kind == "parquet":
+                import pyarrow.parquet as pq
+
+                self._out = pq.ParquetWriter(self._path, self._schema)
+            else:
+                self._out = pa.ipc.new_file(self._path, self._schema)
+        self._out.write_table(table.cast(self._schema))
+
+    def close(self) -> None:
+        if self._out is not None and self._out is not sys.stdout:
+            self._out.close()
+
+
+@contextlib.contextmanager
+def table_writer(path: str | os.PathLike, *, neutralise: bool = False) -> Iterator[TableWriter]:
+    """A writer of a table's parts; the file is there, whole, when the block has succeeded."""
+    if str(path) == "-":
+        yield TableWriter("csv", None, "-", neutralise)
+        return
+    kind = table_kind(path)
     if kind == "xlsx":
         raise ValueError(f"{path}: tables are written as .csv, .tsv, .parquet or .arrow.")
-    if kind == "csv" and neutralise:
-        table, n_neutral = _neutral(table)
-    if str(path) == "-":
-        sys.stdout.write(table.write_csv())
-        return n_neutral
     with write_atomically(path) as temporary:
-        if kind == "csv":
-            _write_text(table, Path(path), temporary)
-        elif kind == "parquet":
-            table.write_parquet(str(temporary))
-        elif table.implementation.is_polars():
-            table.to_native().write_ipc(temporary)
-        else:
-            table.to_native().reset_index(drop=True).to_feather(temporary)
-    return n_neutral
+        writer = TableWriter(kind, temporary, str(path), neutralise)
+        with contextlib.closing(writer):
+            yield writer
 
 
-def _write_text(table, path: Path, temporary: Path) -> None:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if ".tsv" in suffixes[-2:]:
-        native = table.to_native()
-        polars = table.implementation.is_polars()
-        text = native.write_csv(separator="\t") if polars else native.to_csv(sep="\t", index=False)
-    else:
-        text = table.write_csv()
-    opener = gzip.open if suffixes[-1] == ".gz" else open
-    with opener(temporary, "wt", encoding="utf-8", newline="") as stream:
-        stream.write(text)
+def _csv(table, separator: str, *, header: bool) -> str:
+    if table.implementation.is_pyarrow():  # with whole numbers as such, also beside gaps
+        table = _from_arrow(table.to_native())
+    native = table.to_native()
+    if table.implementation.is_polars():
+        return native.write_csv(separator=separator, include_header=header)
+    return native.to_csv(sep=separator, index=False, header=header)
+
+
+def _from_arrow(table):
+    import narwhals as nw
+
+    with contextlib.suppress(ImportError):
+        import pandas as pd
+
+        return nw.from_native(table.to_pandas(types_mapper=pd.ArrowDtype), eager_only=True)
+    import polars as pl
+
+    return nw.from_native(pl.from_arrow(table), eager_only=True)
 
 
 def _neutral(table):

@@ -233,6 +233,8 @@ def dataset_of(path: str):
         files = sorted(str(f) for f in Path(path).rglob("*") if f.suffix.lower() in _FORMATS)
     else:
         files = sorted(glob.glob(path)) if glob.has_magic(path) else [path]
+    if not files and os.path.isdir(path):
+        raise FileNotFoundError(f"{path} is a folder without a table in {', '.join(_FORMATS)}.")
     if not files or not os.path.exists(files[0]):
         raise FileNotFoundError(f"There is no table {path}.")
     kinds = {_FORMATS.get(Path(name).suffix.lower()) for name in files}

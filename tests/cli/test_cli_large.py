@@ -1,0 +1,163 @@
+"""The command line on tables of many files: in batches, and scored part by part."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cli_tools import SOURCE
+from table_data import patients
+
+pa = pytest.importorskip("pyarrow", reason="Parquet files need sarlearn[tables]")
+import pyarrow.parquet as pq  # noqa: E402
+
+FIT = ("--label", "diagnosed", "--id", "patient_id", "--propensity", "plan", "--json", "--force")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table in three files, beside the same in one."""
+    path = tmp_path_factory.mktemp("large")
+    (path / "parts").mkdir()
+    table = pa.table(patients(1500)[0].drop(columns=["visits"], errors="ignore"))
+    for k in range(3):
+        pq.write_table(table.slice(500 * k, 500), path / f"parts/{k}.parquet", row_group_size=200)
+    pq.write_table(table, path / "all.parquet")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    from sarlearn.backends.batches import source
+    from sarlearn.cli import large
+
+    monkeypatch.setattr(source, "CHUNK_ROWS", 400)
+    monkeypatch.setattr(large, "CHUNK_ROWS", 400)
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 600)
+
+
+def fitted(call, table, *options):
+    code, out, err = call("fit", table, *FIT, "-o", "model.skops", *options)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_batches_give_what_memory_gives(call):
+    found = fitted(call, "parts/*.parquet", "--batches")
+    whole = fitted(call, "all.parquet", "--in-memory")
+    assert found["data"] == whole["data"]
+    for name in ("class_prior", "label_frequency", "hidden_positives"):
+        # Medians that fill gaps are good to one part in 4,096.
+        assert found["estimates"][name] == pytest.approx(whole["estimates"][name], rel=1e-3)
+    assert found["certainty"]["hidden_positives"] == pytest.approx(
+        whole["certainty"]["hidden_positives"], rel=1e-2
+    )
+    assert found["comparison"]["approaches"][0]["class_prior"] == found["estimates"]["class_prior"]
+    assert any("of the 1,500 rows, spread evenly" in told for told in found["warnings"])
+
+
+def test_a_folder_is_one_table(call):
+    found, whole = (fitted(call, name, "--method", "sar-em") for name in ("parts", "all.parquet"))
+    assert found["estimates"] == whole["estimates"]
+    assert found["warnings"] == whole["warnings"]
+
+
+def test_batches_where_memory_would_not_do(call, monkeypatch):
+    from sarlearn.cli import large
+
+    def sampled(**free):
+        monkeypatch.setattr(large, "free_memory", lambda: free["bytes"])
+        warnings = fitted(call, "parts", "--method", "sar-em")["warnings"]
+        return any("spread evenly" in told for told in warnings)
+
+    assert not sampled(bytes=1e9)
+    assert sampled(bytes=1e6)
+    assert 1e6 < large.needed_memory("parts") < 1e8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("parts", "--classifier", "boosting"), "--classifier boosting needs the rows in memory"),
+        (("parts", "--groups", "plan"), "--groups needs the rows in memory"),
+        (("parts", "--propensity", "plam"), "no column 'plam'. Nearest names: plan"),
+        (("none*.parquet",), "No file is named like none*.parquet"),
+        (("table.csv",), "--batches reads Parquet"),
+    ],
+)
+def test_refusals(call, folder, options, message):
+    (folder / "table.csv").write_text("diagnosed,a\n1,2\n")
+    code, _, err = call("fit", *options, *FIT, "-o", "other.skops", "--batches")
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize("output", ["scored.parquet", "scored.csv"])
+def test_scores_are_written_part_by_part(call, output):
+    from sarlearn.saving import load_file
+    from sarlearn.tables.read import read_table
+
+    fitted(call, "all.parquet", "--method", "sar-em")
+    code, out, err = call("predict", "model.skops", "parts", "-o", output, "--json", "--force")
+    assert code == 0, err
+    table, model = read_table("all.parquet"), load_file("model.skops").model
+    scored = read_table(output, text_columns=["patient_id"])
+    assert scored["patient_id"].astype(str).tolist() == table["patient_id"].astype(str).tolist()
+    np.testing.assert_allclose(scored["probability"], model.predict_proba(table)[:, 1], rtol=1e-12)
+    told = json.loads(out)
+    assert told["rows"] == 1500
+    assert told["expected_positives"] == pytest.approx(scored["posterior"].sum())
+
+
+def test_a_part_that_fails_leaves_the_old_file(call, folder):
+    fitted(call, "all.parquet", "--method", "sar-em")
+    (folder / "broken").mkdir()
+    table = pq.read_table(folder / "all.parquet")
+    pq.write_table(table, folder / "broken/0.parquet")
+    place = table.schema.get_field_index("diagnosed")
+    words = pa.array(["perhaps"] * len(table))
+    pq.write_table(table.set_column(place, "diagnosed", words), folder / "broken/1.parquet")
+    (folder / "kept.csv").write_text("as it was")
+    code, _, err = call("predict", "model.skops", "broken", "-o", "kept.csv", "--force")
+    assert code == 2
+    assert err.startswith("Error")
+    assert (folder / "kept.csv").read_text() == "as it was"
+    assert not list(folder.glob(".kept.csv*"))
+
+
+MEMORY = """
+import resource, sys
+import numpy as np, pyarrow as pa
+from sarlearn import SAREMClassifier
+from sarlearn.backends.batches import Batches, source as module
+
+module.CHUNK_ROWS = 2**14  # the fewest rows are many chunks
+
+def source(n_batches):
+    for k in range(n_batches):
+        X = np.random.default_rng(k).standard_normal((20_000, 10))
+        s = (X[:, 0] > 0) & (X[:, 1] > 0)
+        yield pa.table({**{f"x{j}": X[:, j] for j in range(10)}, "s": s})
+
+peaks = []
+for n_batches in (10, 45):
+    SAREMClassifier(["x1"], max_iter=3).fit(Batches(lambda: source(n_batches)), "s")
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print((peaks[1] - peaks[0]) * 1024)
+"""
+
+
+def test_memory_does_not_grow_with_the_rows():
+    """700,000 more rows of 80 bytes: 56 MB of numbers, of which a byte per row stays."""
+    pytest.importorskip("resource", reason="the system does not tell the peak of memory")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", MEMORY],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1", "SARLEARN_COMPILED": "0"},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 20e6
