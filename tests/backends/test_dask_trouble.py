@@ -71,6 +71,28 @@ def test_a_killed_worker_changes_nothing(tmp_path):
     agree(model, expected)
 
 
+def test_a_cross_fit_loses_a_worker(tmp_path):
+    from sarlearn import CrossFitSARClassifier
+
+    settings = {"cv": 2, "Cs": (1.0,), "random_state": 0}
+    expected = CrossFitSARClassifier([0, 1], **settings).fit(continuous.X, continuous.s)
+    model = CrossFitSARClassifier([0, 1], **settings)
+    with (
+        a_cluster(tmp_path, 2) as (_, client),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(_partitions, "TASK_BYTES", 1)
+        workers = client.run(os.getpid)
+        callback = AtIteration(lambda: os.kill(min(workers.values()), signal.SIGKILL))
+        model.set_callbacks(callback)
+        model.fit(cut(continuous.X, 7), continuous.s)
+        assert callback.seen > 2
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-8)
+    np.testing.assert_allclose(model.propensity_coef_, expected.propensity_coef_, atol=1e-8)
+    assert model.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-8)
+    np.testing.assert_allclose(model.class_prior_range_, expected.class_prior_range_, atol=1e-6)
+
+
 def test_all_workers_gone_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
     monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
@@ -199,11 +221,12 @@ def test_few_labels_are_warned_of(here):
 def test_what_needs_memory_says_so(here):
     from sklearn.linear_model import LogisticRegression
 
-    from sarlearn import MultiSCARClassifier
+    from sarlearn import BoostedSARClassifier, MultiSCARClassifier
 
     X, s = cut(continuous.X, 7), continuous.s
     for model in (
         MultiSCARClassifier([0]),
+        BoostedSARClassifier([0]),
         ElkanNoto(),
         BestBinEstimator(scorer=LogisticRegression()),
         SAREMClassifier([0], classifier=LogisticRegression()),

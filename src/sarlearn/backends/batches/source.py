@@ -243,7 +243,13 @@ def dataset_of(path: str):
             f"{path} must be files of one kind: {', '.join(_FORMATS)}; got "
             f"{listed(sorted({Path(name).suffix for name in files}))}."
         )
-    return ds.dataset(files, format=kinds.pop())
+    kind = kinds.pop()
+    try:
+        return ds.dataset(files, format=kind)
+    except (ValueError, OSError) as error:
+        raise ValueError(
+            f"{path} cannot be read as {kind}: {str(error).splitlines()[0].rstrip('.')}."
+        ) from error
 
 
 def _arrow(batch):
