@@ -4,10 +4,10 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: help demo test bench reproduce lint format clean
+.PHONY: help demo test fuzz bench reproduce lint format clean
 
 help:
-	@echo "make demo | test | bench [QUICK=1] | reproduce [FULL=1] | lint | format | clean"
+	@echo "make demo | test | fuzz | bench [QUICK=1] | reproduce [FULL=1] | lint | format | clean"
 
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -21,6 +21,10 @@ demo: $(READY)
 # Two test processes, one thread each.
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-fail-under=95
+
+# Ten thousand new examples of data and settings, with whatever fails shrunk to a small one.
+fuzz: $(READY)
+	OMP_NUM_THREADS=1 SARLEARN_FUZZ=400 $(BIN)/python -m pytest -n 2 -q tests/engine/test_fuzz.py
 
 # The peer to compare with is wanted here only.
 bench: $(READY)

@@ -10,21 +10,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import expit
 
 from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
 from sarlearn._engine import on_demand
+from sarlearn.classifiers._trust import no_second_opinion
 from sarlearn.exceptions import SarlearnWarning
 
 MANY = int(os.environ.get("SARLEARN_FUZZ", "0"))
+# Shrinking a failing example takes minutes: by hand, with SARLEARN_FUZZ.
+PHASES = [phase for phase in Phase if MANY or phase is not Phase.shrink]
 FUZZ = settings(
-    max_examples=MANY or 60,
+    max_examples=MANY or 20,
     derandomize=not MANY,
     deadline=None,
     suppress_health_check=list(HealthCheck),
+    phases=PHASES,
 )
 
 
@@ -35,6 +39,7 @@ class Case:
     X: np.ndarray
     s: np.ndarray
     weight: np.ndarray | None
+    e: np.ndarray
     n_propensity: int
     decay: float
     C: float
@@ -43,14 +48,14 @@ class Case:
     def fit(self, learner: str, **changes):
         """A fitted learner; its opinions on such data are not asked for."""
         case = replace(self, **changes)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), no_second_opinion():
             warnings.simplefilter("ignore", SarlearnWarning)
             return LEARNERS[learner](case).fit(case.X, case.s, **case.extras(learner))
 
     def extras(self, learner: str) -> dict:
         extras = {} if self.weight is None else {"sample_weight": self.weight}
         if learner == "known":
-            extras["propensity"] = np.where(np.arange(len(self.s)) % 3 == 0, 0.3, 0.8)
+            extras["propensity"] = self.e
         return extras
 
 
@@ -99,6 +104,7 @@ def cases(draw, largest: int = 60) -> Case:
         X=X,
         s=s.astype(int),
         weight=rng.integers(1, 4, n).astype(float) if draw(st.booleans()) else None,
+        e=rng.uniform(0.2, 0.9, n),
         n_propensity=n_propensity,
         decay=draw(st.sampled_from([0.8, 0.9, 0.95])),
         C=draw(st.sampled_from([0.1, 1.0, 5.0])),
@@ -124,7 +130,12 @@ def chances(model, X) -> np.ndarray:
 
 
 def assert_same(model, other, X, Z=None, atol=2e-5):
-    """Both give the same class prior and probabilities, the second one for rows Z."""
+    """Both give the same class prior and probabilities, the second one for rows Z.
+
+    Where EM drifts towards a class prior of 1 it comes to no rest, says so, and rounding decides
+    how far it gets.
+    """
+    assume(model.converged_ and other.converged_)
     assert other.class_prior_ == pytest.approx(model.class_prior_, abs=atol)
     np.testing.assert_allclose(chances(other, X if Z is None else Z), chances(model, X), atol=atol)
 
@@ -138,6 +149,7 @@ tight = pytest.mark.parametrize("learner", ["fixed point", "known"])
 @FUZZ
 @given(case=cases(largest=30), power=st.integers(-300, 300))
 def test_all_numbers_are_finite_and_chances_are_chances(learner, case, power):
+    assume(learner != "cross-fit" or 2 <= case.s.sum() <= len(case.s) - 2)  # as its error says
     X = case.X * 10.0 ** np.clip(power, -250, 250)
     before = X.copy(), case.s.copy()
     model = case.fit(learner, X=X)
@@ -160,10 +172,10 @@ def test_all_numbers_are_finite_and_chances_are_chances(learner, case, power):
 @FUZZ
 @given(case=cases(), seed=st.integers(0, 1000))
 def test_the_order_of_rows_does_not_matter(learner, case, seed):
-    assume(learner != "known")  # whose propensities go by the number of the row
     order = np.random.default_rng(seed).permutation(len(case.s))
     weight = None if case.weight is None else case.weight[order]
-    shuffled = case.fit(learner, X=case.X[order], s=case.s[order], weight=weight)
+    changes = {"X": case.X[order], "s": case.s[order], "e": case.e[order], "weight": weight}
+    shuffled = case.fit(learner, **changes)
     assert_same(case.fit(learner), shuffled, case.X)
 
 
@@ -178,7 +190,7 @@ def test_the_unit_of_the_columns_does_not_matter(learner, case, power):
     assert_same(case.fit(learner), other, case.X, case.X * scale)
 
 
-@pytest.mark.parametrize("learner", ["fixed point", "known", "cross-fit"])
+@tight
 @FUZZ
 @given(case=cases(), power=st.floats(0, 9))
 def test_where_columns_have_their_zero_does_not_matter(learner, case, power):
@@ -193,11 +205,9 @@ def test_where_columns_have_their_zero_does_not_matter(learner, case, power):
 @FUZZ
 @given(case=cases())
 def test_a_weight_of_two_is_a_row_twice(learner, case):
-    assume(case.weight is not None and learner != "known")
-    times = case.weight.astype(int)
-    repeated = case.fit(
-        learner, X=np.repeat(case.X, times, axis=0), s=np.repeat(case.s, times), weight=None
-    )
+    assume(case.weight is not None)
+    rows = np.repeat(np.arange(len(case.s)), case.weight.astype(int))
+    repeated = case.fit(learner, X=case.X[rows], s=case.s[rows], e=case.e[rows], weight=None)
     assert_same(case.fit(learner), repeated, case.X)
 
 

@@ -55,7 +55,10 @@ def _units(extents: list[_Extent]) -> Units:
     far = np.all([extent.is_full for extent in extents], axis=0) & (np.abs(mean) > FAR * deviation)
     spread = np.where(far & (deviation > 1e-14 * np.abs(mean)), deviation, 1.0) * size
     rescaled = (size > 0) & ((spread > LARGE) | (spread < SMALL))
-    return Units(np.where(far, mean * size, 0.0), np.where(rescaled, spread, 1.0))
+    scale = np.where(rescaled, spread, 1.0)
+    # A column that does not vary counts as if it did: nothing else would bound its coefficient.
+    variance = np.where(deviation > 0, deviation * size / scale, 1.0) ** 2
+    return Units(np.where(far, mean * size, 0.0), scale, variance)
 
 
 def _extent(block: Block) -> _Extent:

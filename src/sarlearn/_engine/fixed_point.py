@@ -19,12 +19,10 @@ from sarlearn._engine.stopping import EMResult, History
 ROOM = 4.0
 # Steps above this, as root mean square change of the logits, are far off.
 FAR = 1e-2
-# On few rows the map has several fixed points, and mixed steps may end at another one than EM: at 2
-# of 60 samples of 40 rows. Where the likelihood is lower there than where mixing began, EM itself
-# goes most of the way. On more rows decay alone lowers the likelihood, and no such case was seen.
-FEW_ROWS = 500
-# So near, as root mean square change of the logits, EM has chosen its fixed point.
-NEAR = 1e-5
+# On few rows the map has several fixed points, and rounding may decide at which of them mixed steps
+# end: at 2 of 60 samples of 40 rows it was another one than EM's. There EM itself goes most of the
+# way, until its steps are so small (root mean square change of the logits) or it has taken so many.
+FEW_ROWS, NEAR, WALK = 500, 1e-4, 300
 # With many columns the classifier is solved to at most this share of what is left to move.
 SHARE = 0.1
 
@@ -32,34 +30,28 @@ SHARE = 0.1
 def run_to_fixed_point(em: SAREM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
     """Accelerated EM until the EM map no longer moves: root mean square change of logits < tol."""
     history = History(report)
-    for _ in range(min(3, max_iter)):
+    for _ in range(min(WALK if em.rows.shape[0] <= FEW_ROWS else 3, max_iter)):
         em.iterate()
         history.add(em, np.nan)
-    begun = em.parameters, em.penalized_log_likelihood
+        if len(history) >= 3 and _size(em, em.map_step()[1]) < NEAR:
+            break
     converged = (_solve_in_turn if em.wide else _mix)(em, history, tol, max_iter)
-    if em.rows.shape[0] <= FEW_ROWS and em.penalized_log_likelihood < begun[1] - 1e-6:
-        em.move(begun[0])
-        converged = _walk(em, history, max(tol, NEAR), max_iter)
-        if converged and tol < NEAR:
-            converged = _mix(em, history, tol, max_iter)
     return EMResult(len(history), converged, history.as_dict())
 
 
 def walk(em: SAREM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
     """EM itself, until the map no longer moves."""
-    history = History(report)
-    converged = _walk(em, history, tol, max_iter)
+    history, converged = History(report), False
+    while len(history) < max_iter and not converged:
+        em.iterate()
+        history.add(em, np.nan)
+        converged = _size(em, em.map_step()[1]) < tol
     return EMResult(len(history), converged, history.as_dict())
 
 
-def _walk(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
-    """EM itself, until it no longer moves; whether it came to rest."""
-    for _ in range(max_iter):
-        em.iterate()
-        history.add(em, np.nan)
-        if float(np.linalg.norm(em.map_step()[1])) < tol * em.total_weight**0.5:
-            return True
-    return False
+def _size(em: SAREM, scaled_step: np.ndarray) -> float:
+    """Root mean square change of the logits."""
+    return float(np.linalg.norm(scaled_step)) / em.total_weight**0.5
 
 
 def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
@@ -74,7 +66,7 @@ def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
     kind = "complete"
     for tries in range(4, max_iter + 1):
         step, scaled = em.map_step()
-        size = float(np.linalg.norm(scaled)) / em.total_weight**0.5
+        size = _size(em, scaled)
         likelihood = em.penalized_log_likelihood
         if em.decay == 1:
             worse = likelihood < best_likelihood - 1e-13 * abs(likelihood)
@@ -140,7 +132,7 @@ def _solve_in_turn(em: SAREM, history: History, tol: float, max_iter: int) -> bo
         em.move(np.concatenate([theta, target]))
         history.add(em, np.nan)
         step, scaled = em.propensity.map_step(em.sums)
-        moved = float(np.linalg.norm(scaled)) / em.total_weight**0.5
+        moved = _size(em, scaled)
         size = math.hypot(slope, moved)
         if size < tol:
             return True

@@ -35,6 +35,11 @@ LEAST_SHARE = 0.01
 # cross-fits 0.5 took 0.6 times the Hessians of 0.1, and 1.1 times the passes; a Hessian costs more
 # than a pass from about ten columns on.
 REFRESH = 0.5
+# A step of the right curvature gains half of ``gradient @ step``. A curvature of another problem is
+# trusted after a step that gained at least this share of it and left at least this share: along
+# that step it is then wrong by half at most. Without, fits of 39 rows without a fold ended up to 4
+# nats above their optimum at the first pass.
+AGREEMENT = 0.25
 # Sizes of a step, tried one after the other.
 HALVINGS = [2.0**-k for k in range(35)]
 # Negative or vanishing curvature counts as this, where the diagonal is near one.
@@ -274,7 +279,8 @@ def climb(
     max_iter : int
         Passes at most.
     curvature : Curvature or WideCurvature, default=None
-        Of a problem like this one, to begin with; None makes one.
+        Of a problem like this one, to begin with; None makes one. It is not trusted in saying that
+        the climb is over until a step has gained what it promised.
     longest : float, default=inf
         Limit on the change of any parameter in a step. Far from the optimum of a likelihood that
         is not convex a step may be boundless.
@@ -288,32 +294,38 @@ def climb(
         Called with each place that is reached.
     """
     (here,) = problem.passes([start], curvature is None)
-    passes, renew = 1, refresh == 0
+    report(here)
+    passes, renew, trusted = 1, refresh == 0, False
     while True:
-        report(here)
         if here.curved or curvature is None:
-            curvature = problem.curvature(here)
+            curvature, trusted = problem.curvature(here), True
         step = -curvature.solve(here.gradient)
         promise = -float(here.gradient @ step)
-        if promise <= 2 * problem.tol:
+        arrived = promise <= 2 * problem.tol
+        if arrived and trusted:
             theta = here.theta + step if last_step else here.theta
             return Climb(theta, here.value, passes, True, curvature)
         if passes >= max_iter:
             return Climb(here.theta, here.value, passes, False, curvature)
-        found, tries = line_search(problem, here, step, promise, renew, longest)
-        passes += tries
-        if found is None:  # no step of any size gains: rounding is all that is left, or
-            if curvature.age == 0 or passes >= max_iter:
-                # the objective is known no better than this
+        found = None
+        if not arrived:
+            found, tries = line_search(problem, here, step, promise, renew, longest)
+            passes += tries
+        if found is None:
+            if here.curved or passes >= max_iter:
+                # No step of any size gains: the objective is known no better than this.
                 converged = promise <= max(2 * problem.tol, 1e3 * NOISE * abs(here.value))
                 return Climb(here.theta, here.value, passes, converged, curvature)
-            # the memory misleads
+            # The memory, or a curvature of another problem, misleads.
             (here,) = problem.passes([here.theta], True)
             passes, renew = passes + 1, True
             continue
+        gain = here.value - found.value
+        trusted = trusted or AGREEMENT * promise < gain < (1 - AGREEMENT) * promise
         renew = curvature.norm(found.gradient) > refresh * curvature.norm(here.gradient)
         curvature.learn(found.theta - here.theta, found.gradient - here.gradient)
         here = found
+        report(here)
 
 
 def line_search(

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-# The free intercept has this penalty per row: far below any tolerance, and enough to keep it
-# finite, and known to ten digits, where every target is 1.
-INTERCEPT_RIDGE = 1e-10
+# Every parameter has at least this penalty per row, a coefficient in units in which its column has
+# variance 1: far below any tolerance, and enough to keep it finite, and known to ten digits, where
+# every target is 1 or a column tells the classes apart.
+LEAST_RIDGE = 1e-10
 # A penalty beyond which a coefficient is 0 for every purpose.
 BARRING_RIDGE = 1e250
 
@@ -16,11 +17,13 @@ BARRING_RIDGE = 1e250
 class Units:
     """What was taken from each column, and what it was divided by.
 
-    ``excluded`` columns have no coefficient in the class model; None is no such column.
+    ``variance`` is that of the columns after it; None where it was not asked for. ``excluded``
+    columns have no coefficient in the class model; None is no such column.
     """
 
     center: np.ndarray
     scale: np.ndarray
+    variance: np.ndarray | None = None
     excluded: np.ndarray | None = None
 
     @classmethod
@@ -32,15 +35,19 @@ class Units:
         return not self.center.any() and bool((self.scale == 1).all())
 
     def of(self, columns: np.ndarray) -> "Units":
-        return Units(self.center[columns], self.scale[columns])
+        variance = None if self.variance is None else self.variance[columns]
+        return Units(self.center[columns], self.scale[columns], variance)
 
     def ridge(self, C: float, total_weight: float) -> np.ndarray:
         """Strength of ``ridge @ theta**2 / 2`` on each parameter: ``1 / C`` in the user's units."""
+        least = LEAST_RIDGE * total_weight
         with np.errstate(over="ignore", divide="ignore", under="ignore"):
             slopes = np.minimum(1.0 / C / self.scale / self.scale, BARRING_RIDGE)
+        if self.variance is not None:
+            slopes = np.maximum(slopes, least * self.variance)
         if self.excluded is not None:
             slopes[self.excluded] = BARRING_RIDGE
-        return np.append(slopes, INTERCEPT_RIDGE * total_weight)
+        return np.append(slopes, least)
 
     def to_user(self, theta: np.ndarray) -> np.ndarray:
         """Coefficients and intercept for the columns as they were."""

@@ -1,0 +1,100 @@
+"""The climb: where it ends, and what it makes of a curvature from elsewhere."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from conftest import make_pu
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.known import KnownPropensityFit
+from sarlearn._engine.newton import Curvature, Place, climb
+
+
+class Bowl:
+    """``sum(cosh(a x) - 1) - b x``: convex, with a curvature that grows away from the bottom."""
+
+    def __init__(self, a, b, tol):
+        self.a, self.b, self.tol = np.asarray(a), np.asarray(b), tol
+        self.hessians = 0
+
+    def value(self, x):
+        return float(np.sum(np.cosh(self.a * x) - 1) - self.b @ x)
+
+    def passes(self, points, curved):
+        for x in points:
+            self.hessians += curved
+            gradient = self.a * np.sinh(self.a * x) - self.b
+            yield Place(x, self.value(x), gradient, None, curved)
+
+    def curvature(self, place):
+        return Curvature(np.diag(self.a**2 * np.cosh(self.a * place.theta)), np.zeros(2))
+
+
+@pytest.fixture
+def bowl():
+    return Bowl([1.0, 3.0], [2.0, -5.0], 1e-12)
+
+
+def test_it_ends_at_the_minimum(bowl):
+    found = climb(bowl, np.array([3.0, 2.0]), max_iter=50)
+    expected = np.arcsinh(bowl.b / bowl.a) / bowl.a
+    np.testing.assert_allclose(found.theta, expected, atol=1e-6)
+    assert found.converged
+    assert found.value == pytest.approx(bowl.value(found.theta))
+
+
+@pytest.mark.parametrize("factor", [1e-2, 1.0, 1e12])
+def test_a_curvature_from_elsewhere_may_be_wrong_by_any_factor(bowl, factor):
+    """One that is far too large promises next to nothing: that is no reason to stay."""
+    stale = Curvature(factor * np.diag(bowl.a**2), np.zeros(2))
+    found = climb(bowl, np.array([1.0, -1.0]), max_iter=200, curvature=stale)
+    assert found.converged
+    np.testing.assert_allclose(found.theta, np.arcsinh(bowl.b / bowl.a) / bowl.a, atol=1e-5)
+
+
+def test_a_good_curvature_from_elsewhere_spares_hessians(bowl):
+    start = climb(bowl, np.zeros(2), max_iter=50).theta
+    good = bowl.curvature(Place(start, 0.0, np.zeros(2), None, True))
+    bowl.hessians = 0
+    assert climb(bowl, start + 1e-2, max_iter=50, curvature=good).converged
+    assert bowl.hessians == 0
+
+
+def test_too_few_passes_are_told(bowl):
+    found = climb(bowl, np.array([3.0, 2.0]), max_iter=2)
+    assert not found.converged
+    assert found.passes == 2
+
+
+def test_one_hessian_for_folds_that_have_little_in_common():
+    """The fits of one fold after the other reach what each reaches alone."""
+    data = make_pu(40, 4, seed=3)
+    rng = np.random.default_rng(0)
+    e = np.full(40, 0.6)
+    rows = RowBlocks(data.X).attach(labelled=rng.random(40) < 0.4, e=e, not_e=1 - e)
+    shared = KnownPropensityFit()
+    for fold in range(5):
+        weight = (rng.random(40) < 0.8).astype(float)
+        training, theta = rows.attach(weight=weight), np.zeros(5)
+        for C in (0.1, 1.0, 100.0):
+            found = shared.solve(training, C, theta, tol=1e-4)
+            theta = found.theta
+            alone = _tight(training, C, theta)
+            assert found.value <= alone + 2e-3, (fold, C)
+
+
+def _tight(rows, C, start):
+    """By a library's solver, from where ours ended."""
+    X = rows.take(np.arange(40))
+    labelled, e, weight = (rows.gather(_column, name) for name in ("labelled", "e", "weight"))
+
+    def loss(theta):
+        f = 1 / (1 + np.exp(-np.clip(X @ theta[:-1] + theta[-1], -300, 300)))
+        chance = np.where(labelled, f * e, 1 - f * e)
+        return -weight @ np.log(chance) + theta[:-1] @ theta[:-1] / (2 * C)
+
+    return minimize(loss, start, method="BFGS", options={"gtol": 1e-8}).fun
+
+
+def _column(block, name):
+    return getattr(block, name)
