@@ -43,7 +43,7 @@ def test_it_ends_at_the_minimum(bowl):
     assert found.value == pytest.approx(bowl.value(found.theta))
 
 
-@pytest.mark.parametrize("factor", [1e-2, 1.0, 1e12])
+@pytest.mark.parametrize("factor", [0.1, 1.0, 1e12])
 def test_a_curvature_from_elsewhere_may_be_wrong_by_any_factor(bowl, factor):
     """One that is far too large promises next to nothing: that is no reason to stay."""
     stale = Curvature(factor * np.diag(bowl.a**2), np.zeros(2))
