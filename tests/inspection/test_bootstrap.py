@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from conftest import make_pu
 from sarlearn import CrossFitSARClassifier, SAREMClassifier
 from sarlearn._view.parts import take_apart
 from sarlearn.inspection import _bootstrap as module
@@ -179,6 +180,20 @@ def test_a_table_has_its_own_units():
     assert "<td" in html
     assert "<svg" in html
     assert "chance of a label where plan is full" in html
+
+
+def test_tables_of_polars():
+    pl = pytest.importorskip("polars")
+    data = make_pu(300, 3)
+    table = pl.DataFrame(data.X, schema=["a", "b", "c"])
+    settings = {"n_resamples": 20, "random_state": 0}
+    columns = ["b"]
+    found = [
+        bootstrap(SAREMClassifier(columns).fit(X, data.s), X, data.s, **settings)
+        for X in (table, table.to_pandas())
+    ]
+    first, second = (each.estimates["class_prior"] for each in found)
+    np.testing.assert_allclose(first, second, rtol=1e-12)
 
 
 def test_bad_input_is_named(result):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shutil
 import subprocess
 
@@ -45,7 +46,7 @@ def pages(tmp_path_factory):
     chosen = [script, "many", hostile_table.columns[1], hostile_table.columns[2]]
     chosen.append(hostile_table.columns[5])
     model = make_table_classifier(chosen, drop=drop, tol=1e-2)
-    with pytest.warns(UserWarning, match="'many' has 5375 different values"):
+    with pytest.warns(UserWarning, match="'many' has 5,375 different values"):
         model.fit(hostile_table, hostile_table[label])
     page = report(
         model,
@@ -310,17 +311,18 @@ def test_no_heading_is_stranded_in_print(browser, pages, tmp_path):
     headings = browser.execute_script(
         "return [...document.querySelectorAll('h2, h3')].map(h => h.textContent.trim())"
     )
-    pdf = browser.execute_cdp_cmd(
-        "Page.printToPDF",
-        {"printBackground": True, "paperWidth": 8.27, "paperHeight": 11.69},
-    )
-    (tmp_path / "page.pdf").write_bytes(base64.b64decode(pdf["data"]))
-    command = ["pdftotext", "-layout", str(tmp_path / "page.pdf"), "-"]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    sheets = [sheet.strip().splitlines() for sheet in text.split("\f") if sheet.strip()]
-    assert len(sheets) > 3
-    stranded = [lines[-1].strip() for lines in sheets if lines[-1].strip() in headings]
-    assert stranded == []
+    for width, height in ((8.27, 11.69), (8.5, 11.0)):
+        size = {"printBackground": True, "paperWidth": width, "paperHeight": height}
+        pdf = browser.execute_cdp_cmd("Page.printToPDF", size)
+        (tmp_path / "page.pdf").write_bytes(base64.b64decode(pdf["data"]))
+        command = ["pdftotext", "-layout", str(tmp_path / "page.pdf"), "-"]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        sheets = [sheet.strip().splitlines() for sheet in text.split("\f") if sheet.strip()]
+        assert len(sheets) > 3
+        # Two cards side by side end a page with one line; a title may go on in the next.
+        last = [part for lines in sheets for part in re.split(r"\s{2,}", lines[-1].strip())]
+        begun = [part for part in last if any(h.startswith(part) for h in headings)]
+        assert [part for part in begun if len(part) > 10] == []
 
 
 def test_in_a_notebook_the_page_stands_in_a_frame(browser, pages, tmp_path):

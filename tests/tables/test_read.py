@@ -155,7 +155,7 @@ def test_latin_1_is_read_with_a_note_that_names_the_line(tmp_path, backend):
     table, notes = read(tmp_path, text, backend)
     assert list(table["name"]) == ["anna", "José"]
     assert len(notes) == 1
-    assert "is not UTF-8 text (line 3) and was read as Latin-1" in notes[0]
+    assert "is not UTF-8 text (line 3) and was read as Windows-1252 (Latin-1)" in notes[0]
     table, notes = read(tmp_path, text, backend, encoding="cp1250")
     assert list(table["name"]) == ["anna", "José"]
     assert not notes

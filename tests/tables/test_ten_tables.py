@@ -112,11 +112,11 @@ def one_or_nan(table, path):
     [
         (european, "csv", [], None),
         (excel, "csv", [], None),
-        (latin_1, "csv", [], "was read as Latin-1"),
+        (latin_1, "csv", [], r"was read as Windows-1252 \(Latin-1\)"),
         (nullable, "parquet", [], None),
         (stray, "csv", [], r"'age' holds numbers, except in 2 of 3000 rows.*'\?', 'n. a.'"),
         (money, "csv", [], None),
-        (levels, "csv", [], "'postcode' has 22.. different values in 3000 rows"),
+        (levels, "csv", [], "'postcode' has 2,2.. different values in 3,000 rows"),
         (dates, "csv", ["--drop", "seen"], None),
         (yes_or_empty, "csv", [], None),
         (one_or_nan, "parquet", [], None),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn._words import counted
 from sarlearn.cli.common import (
     check_columns,
     collected_warnings,
@@ -152,8 +153,8 @@ def _tell(saved: SavedModel, told: dict[str, Any], labelled: int | None, as_json
         print(f"Note: column {name!r} holds values not seen in the fit ({shown}).", file=stream)
     if n_neutral:
         print(
-            f"Note: {n_neutral} cell{'s' if n_neutral > 1 else ''} that a spreadsheet would run as "
-            "a formula got an apostrophe before it.",
+            f"Note: an apostrophe was put before {counted(n_neutral, 'cell')} that a spreadsheet "
+            "would run as a formula.",
             file=stream,
         )
     where = "" if output == STANDARD else f" Wrote {output}."

@@ -113,8 +113,8 @@ class IdentifierColumnWarning(SarlearnWarning):
 
     def __str__(self) -> str:
         return (
-            f"Column {self.column!r} has {self.n_values} different values in {self.n_rows} rows; "
-            "most of them share one column '(other)'. If it identifies rows, leave it out."
+            f"Column {self.column!r} has {self.n_values:,} different values in {self.n_rows:,} "
+            "rows; most of them share one column '(other)'. If it identifies rows, leave it out."
         )
 
 

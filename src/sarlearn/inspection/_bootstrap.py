@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import clone
 from sklearn.utils import check_array
@@ -151,12 +152,18 @@ def _is_logistic(final) -> bool:
     )
 
 
+def _column_means(matrix) -> np.ndarray:
+    if not sparse.issparse(matrix):  # a data frame of any library, or an array
+        matrix = np.asarray(matrix, dtype=np.float64)
+    return np.asarray(matrix.mean(axis=0)).ravel()
+
+
 class _Probe:
     """What is read off a fitted model: its numbers, and its predictions at chosen rows."""
 
     def __init__(self, parts, new):
         self._new = new
-        base = np.asarray(parts.matrix.mean(axis=0)).ravel() if parts.n_rows else np.empty(0)
+        base = _column_means(parts.matrix)
         points: list[np.ndarray] = []
         self.curve_points: list[tuple[str, float | str]] = []
         for attribute in parts.propensity_attributes:

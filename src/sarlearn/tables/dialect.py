@@ -109,11 +109,11 @@ def _encoding_of(source: Source) -> tuple[str, list[str]]:
         try:
             for block in iter(lambda: stream.read(2**20), b""):
                 block.decode("cp1252")
-            name = "cp1252"
+            name, spoken = "cp1252", "Windows-1252 (Latin-1)"
         except UnicodeDecodeError:
-            name = "latin-1"
+            name, spoken = "latin-1", "Latin-1"
     note = (
-        f"{source.name} is not UTF-8 text (line {line}) and was read as Latin-1; name another "
+        f"{source.name} is not UTF-8 text (line {line}) and was read as {spoken}; name another "
         "encoding with --encoding if its letters come out wrong."
     )
     return name, [note]
