@@ -2,20 +2,36 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+# Stamps of what is installed: for the demonstration, for the tests, for the site.
+LIGHT   = $(VENV)/.light
 READY   = $(VENV)/.ready
+DOCS    = $(VENV)/.docs
+MINIMUM = .venv-minimum
+SITE    = docs/_build/html
 
-.PHONY: help demo test fuzz bench reproduce lint format clean
+.PHONY: help demo test test-docs test-minimum fuzz bench reproduce lint format docs clean
 
 help:
-	@echo "make demo | test | fuzz | bench [QUICK=1] | reproduce [FULL=1] | lint | format | clean"
+	@echo "make demo | test | docs | test-docs | test-minimum | fuzz | lint | format | clean"
+	@echo "     bench [QUICK=1] | reproduce [FULL=1]"
 
-$(READY): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(LIGHT): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[demo]'
 	touch $@
 
-demo: $(READY)
+$(READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $(LIGHT) $@
+
+$(DOCS): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $(LIGHT) $@
+
+demo: $(LIGHT)
 	$(BIN)/sarlearn demo
 
 # Two test processes, one thread each.
@@ -25,6 +41,22 @@ test: $(READY)
 # Ten thousand new examples of data and settings, with whatever fails shrunk to a small one.
 fuzz: $(READY)
 	OMP_NUM_THREADS=1 SARLEARN_FUZZ=400 $(BIN)/python -m pytest -n 2 -q tests/engine/test_fuzz.py
+
+# The site, from what is installed: no network, warnings are errors, two examples at a time.
+docs: $(DOCS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -q -W --keep-going docs $(SITE)
+	@echo "Open $(SITE)/index.html"
+
+# What is on the pages, and in a real browser.
+test-docs: $(DOCS)
+	$(BIN)/python -m pytest -q tests/docs
+
+# The oldest versions that pyproject.toml declares, exactly.
+test-minimum:
+	test -x $(MINIMUM)/bin/python || $(PYTHON) -m venv $(MINIMUM)
+	$(MINIMUM)/bin/python tests/minimum_versions.py > $(MINIMUM)/constraints.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --constraint $(MINIMUM)/constraints.txt --editable '.[dev]'
+	OMP_NUM_THREADS=1 $(MINIMUM)/bin/python -m pytest -n 2 --dist worksteal -q
 
 # The peer to compare with is wanted here only.
 bench: $(READY)
@@ -37,7 +69,7 @@ bench: $(READY)
 reproduce: $(READY)
 	$(BIN)/python -m experiments run experiments/paper/$(if $(FULL),full,reduced).toml
 	$(BIN)/python -m experiments report paper
-	$(BIN)/python -m experiments numbers README.md
+	$(BIN)/python -m experiments numbers README.md docs/*.md docs/*/*.md
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -49,4 +81,5 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .coverage*
+	rm -rf $(VENV) $(MINIMUM) build dist docs/_build docs/generated docs/sg_execution_times.rst
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .coverage*

@@ -1,43 +1,42 @@
-"""Are all positives equally likely to be labelled, and if not, what decides?
+"""
+Are all positives equally likely to be labelled?
+================================================
 
-A clinic knows some patients with a disease. Whether a patient was tested may depend on age or on
-the distance to the clinic. The test says whether one label frequency for all is tenable; the
-selection says which attributes are needed.
-
-Run:  python examples/does_labelling_depend_on.py
+The assumption behind most programs, SCAR, can be tested. The test compares the fit with one label
+frequency for all to one in which it follows the attributes, and draws labels from the former to see
+how large a gain is chance.
 """
 
+# %%
+# A clinic knows some patients with a disease. The disease follows a marker and age; whether a
+# patient was tested follows the distance to the clinic.
+
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 
-from sarlearn.inspection import scar_test, select_propensity_features
+from sarlearn.inspection import scar_test
 
-NAMES = ["marker", "age", "distance", "pulse"]
+rng = np.random.default_rng(0)
+table = pd.DataFrame(rng.normal(size=(2000, 4)), columns=["marker", "age", "distance", "pulse"])
+ill = rng.random(2000) < expit(3 * table["marker"] + table["age"])
+by_distance = ill & (rng.random(2000) < expit(-1.2 * table["distance"]))
+at_random = ill & (rng.random(2000) < 0.5)
 
+figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+suspects = ["age", "distance", "pulse"]
+for labels, name, ax in (
+    (by_distance, "tested by distance", axes[0]),
+    (at_random, "tested at random", axes[1]),
+):
+    found = scar_test(table, labels, suspects, n_draws=99, random_state=0)
+    found.plot(ax=ax)
+    ax.set_title(name)
+    print(f"{name}: {found}\n")
 
-def simulate(n_rows=2000, seed=0):
-    """The disease follows the marker and age; who is tested follows the distance."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, len(NAMES)))
-    ill = rng.random(n_rows) < expit(3 * X[:, 0] + X[:, 1])
-    tested = rng.random(n_rows) < expit(-1.2 * X[:, 2])
-    return X, ill & tested
-
-
-def main():
-    import pandas as pd
-
-    X, s = simulate()
-    table = pd.DataFrame(X, columns=NAMES)
-
-    print(scar_test(table, s, ["age", "distance", "pulse"], n_draws=99, random_state=0))
-    print()
-    found = select_propensity_features(
-        table, s, ["age", "distance", "pulse"], n_resamples=20, random_state=0
-    )
-    print(found)
-    print(f"\nUse it:  SAREMClassifier(propensity_features={found.features})")
-
-
-if __name__ == "__main__":
-    main()
+# %%
+# A test that does not reject is no proof: labelling that follows the class probability itself
+# cannot be seen by any test of this kind.
+# :ref:`sphx_glr_generated_gallery_which_attributes_to_name.py` asks which of the attributes are
+# needed.

@@ -1,78 +1,101 @@
-"""My labels are biased: how many positives are hidden, and how sure am I?
+"""
+My labels are biased: how many positives are hidden?
+====================================================
 
 Patients of three clinics. City clinics diagnose most of the ill, suburban ones few, so the
-diagnosed are a biased sample. The data come with scikit-learn and the truth is known: it is
-printed beside the answers, which do not see it.
-
-Three answers: what the labels say, what "all the ill are diagnosed equally often" (SCAR) says, and
-the cross-fit, with the range of answers that the labels admit. Then the same question to a table
-whose columns hardly tell the ill from the healthy: the cross-fit says that it does not know.
-
-Run:  python examples/how_many_are_hidden.py
+diagnosed are a biased sample of the ill. The measurements come with scikit-learn; the clinics
+and diagnoses are drawn, so that the truth is known. The models do not see it.
 """
+
+# %%
+# The data
+# --------
+# Ten measurements of a tumour, and the clinic as three columns of zeros and ones. Only the ill are
+# ever diagnosed, and how often depends on the clinic.
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 from sarlearn import CrossFitSARClassifier
-from sarlearn.inspection import bootstrap
+from sarlearn.exceptions import TrustWarning
 
 CHANCE = {"city": 0.9, "rural": 0.55, "suburb": 0.2}  # of a diagnosis, for the ill
 
+rng = np.random.default_rng(0)
+data = load_breast_cancer(as_frame=True)
+ill = data.target.to_numpy() == 0
+clinic = rng.choice(list(CHANCE), len(ill))
+diagnosed = ill & (rng.random(len(ill)) < np.array([CHANCE[name] for name in clinic]))
 
-def patients(seed=0):
-    """Measurements and clinic (three 0/1 columns), who is ill, and who is diagnosed."""
-    rng = np.random.default_rng(seed)
-    data = load_breast_cancer()
-    ill = data.target == 0
-    clinic = rng.choice(list(CHANCE), len(ill))
-    diagnosed = ill & (rng.random(len(ill)) < np.array([CHANCE[name] for name in clinic]))
-    X = StandardScaler().fit_transform(data.data[:, :10])
-    return np.column_stack([X, *(clinic == name for name in CHANCE)]), ill, diagnosed
+measured = data.data.iloc[:, :10]
+X = pd.DataFrame(StandardScaler().fit_transform(measured), columns=measured.columns)
+for name in CHANCE:
+    X[name] = (clinic == name).astype(float)
+n_diagnosed = int(diagnosed.sum())
+print(f"{len(X)} patients, {n_diagnosed} diagnosed, {(ill & ~diagnosed).sum()} ill and hidden.")
 
-
-def answer(X, s, truth):
-    """How many of the unlabelled are positive, and how sure that is."""
-    n_labelled = int(s.sum())
-    clinics = list(range(X.shape[1] - 3, X.shape[1]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what it warns of is said in the end
-        model = CrossFitSARClassifier(clinics, random_state=0).fit(X, s)
-        scar = CrossFitSARClassifier(random_state=0).fit(X, s)
-    hidden = model.class_prior_ * len(s) - n_labelled
-    low, high = (end * len(s) - n_labelled for end in model.class_prior_range_)
-    print(f"  the labels alone          0 hidden, of {len(s)} patients {n_labelled} are diagnosed")
-    print(f"  diagnosed at random {scar.class_prior_ * len(s) - n_labelled:7.0f} hidden")
-    print(f"  diagnosed by clinic {hidden:7.0f} hidden, the labels admit {low:.0f} to {high:.0f}")
-    print(f"  in truth            {truth:7.0f} hidden")
-    width = model.identification_width_
-    if width > 0.2:
-        print(f"  Width {width:.2f}, above 0.2: the labels do not say how many. No number to use.")
-    else:
-        print(f"  Width {width:.2f}, below 0.2: the labels say how many.")
-    return model
+# %%
+# Three answers
+# -------------
+# That all the ill are diagnosed equally often (SCAR, no propensity features) is the assumption of
+# most programs. Naming the clinic lets the chance of a diagnosis depend on it.
 
 
-def main():
-    X, ill, diagnosed = patients()
-    print("All measurements:")
-    model = answer(X, diagnosed, (ill & ~diagnosed).sum())
-    print("  diagnosed among the ill, by clinic:", end="")
-    for name, e in zip(CHANCE, model.predict_propensity(np.eye(13)[10:]), strict=True):
-        print(f"  {name} {e:.0%} (truth {CHANCE[name]:.0%})", end="")
-    drawn = bootstrap(model, X, diagnosed, n_resamples=50, random_state=0)
-    low, high = (float(end) for end in drawn.interval("class_prior"))
-    print(
-        f"\n  Other patients would have given a share of ill of {low:.0%} to {high:.0%}, ", end=""
-    )
-    print(f"here it is {model.class_prior_:.0%}, in truth {ill.mean():.0%}.")
-
-    print("\nTwo measurements that say little (texture, symmetry):")
-    answer(X[:, [1, 8, 10, 11, 12]], diagnosed, (ill & ~diagnosed).sum())
+def hidden(share):
+    """A share of positives among all patients, as a number of hidden ones."""
+    return share * len(X) - n_diagnosed
 
 
-if __name__ == "__main__":
-    main()
+model = CrossFitSARClassifier(list(CHANCE), random_state=0).fit(X, diagnosed)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", TrustWarning)  # that labelling follows something unnamed
+    scar = CrossFitSARClassifier(random_state=0).fit(X, diagnosed)
+print(model.summary())
+
+# %%
+# The cross-fit gives a range beside its estimate: what the labels leave open. Here they say how
+# many.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+low, high = (hidden(end) for end in model.class_prior_range_)
+estimates = {
+    "unlabelled = healthy": 0,
+    "diagnosed at random": hidden(scar.class_prior_),
+    "diagnosed by clinic": hidden(model.class_prior_),
+}
+colours = ["#808080", "#d55e00", "#0072b2"]
+left.barh(list(estimates), list(estimates.values()), color=colours, height=0.5)
+left.plot([low, high], [2, 2], color="black", linewidth=2, label="what the labels admit")
+left.axvline((ill & ~diagnosed).sum(), color="#009e73", linestyle=":", label="truth")
+left.set_xlabel("hidden positives")
+left.legend(frameon=False, loc="lower right")
+
+one_of_each = np.zeros((3, X.shape[1]))
+one_of_each[:, -3:] = np.eye(3)
+e = model.predict_propensity(pd.DataFrame(one_of_each, columns=X.columns))
+right.plot(list(CHANCE), list(CHANCE.values()), "o", color="#009e73", label="truth")
+right.plot(list(CHANCE), e, "x", color="#0072b2", markersize=9, label="estimated")
+right.set_ylim(0, 1)
+right.set_ylabel("chance of a diagnosis, if ill")
+right.legend(frameon=False)
+
+# %%
+# When the labels do not say it
+# -----------------------------
+# Two measurements that hardly tell the ill from the healthy. The estimate is a number all the same;
+# the range and the warning say what it is worth.
+
+weak = X[["mean texture", "mean symmetry", *CHANCE]]
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    unsure = CrossFitSARClassifier(list(CHANCE), random_state=0).fit(weak, diagnosed)
+low, high = (hidden(end) for end in unsure.class_prior_range_)
+print(f"{hidden(unsure.class_prior_):.0f} hidden, but the labels admit {low:.0f} to {high:.0f}.")
+print(f"The class prior is pinned down: {unsure.certainty_}.")
+for warning in caught:
+    print(f"{warning.category.__name__}: {warning.message}")

@@ -1,51 +1,60 @@
-"""I can check fifty rows by hand: which ones, and what do I know afterwards?
+"""
+I can check fifty rows by hand: which ones?
+===========================================
 
 A hospital table with a weak signal: from labels alone no method says how many are ill. A few rows
-that someone checks do, with a confidence interval that holds whatever the model.
-
-Run:  python examples/which_rows_to_check.py
+that someone checks do, with a confidence interval that holds whatever the model, because the rows
+were drawn with known chances.
 """
+
+# %%
+# Column 6 decides who is tested.
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
 
 from sarlearn import CrossFitSARClassifier
 from sarlearn.audit import class_prior_from_audit, suggest_audit
+from sarlearn.exceptions import TrustWarning
 
+rng = np.random.default_rng(0)
+X = rng.normal(size=(4000, 7))
+ill = rng.random(4000) < expit(0.4 * X[:, :5].sum(axis=1) - 0.3)
+diagnosed = ill & (rng.random(4000) < expit(1.2 * X[:, 6] - 0.8))
 
-def simulate(n_rows=4000, seed=0):
-    """Columns, who is ill, and who is diagnosed: the last column decides who is tested."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_rows, 7))
-    ill = rng.random(n_rows) < expit(0.4 * X[:, :5].sum(axis=1) - 0.3)
-    return X, ill, ill & (rng.random(n_rows) < expit(1.2 * X[:, 6] - 0.8))
+model = CrossFitSARClassifier(propensity_features=[6], random_state=0)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", TrustWarning)  # that the labels do not say it is the point
+    model.fit(X, diagnosed)
+steps = [("labels alone", model.class_prior_, model.class_prior_range_)]
 
+# %%
+# Suggest, check, fit again. Each round leaves out the rows that are done.
 
-def told(model) -> str:
-    low, high = model.class_prior_range_
-    return f"{model.class_prior_:.1%} are ill, between {low:.1%} and {high:.1%}"
+answers = {}
+for round_ in (1, 2, 3):
+    suggestion = suggest_audit(model, X, diagnosed, n=50, random_state=round_, **answers)
+    found = ill[suggestion.rows]  # here someone examines the patients
+    answers = suggestion.answers(found)
+    model.fit(X, diagnosed, **answers)
+    steps.append((f"{50 * round_} rows checked", model.class_prior_, model.class_prior_range_))
 
+figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+for place, (name, estimate, (low, high)) in enumerate(steps):
+    ax.plot([low, high], [place, place], color="#0072b2", linewidth=3)
+    ax.plot(estimate, place, "o", color="#0072b2")
+    print(f"{name}: {estimate:.1%} are ill, between {low:.1%} and {high:.1%}.")
+ax.axvline(ill.mean(), color="#009e73", linestyle=":", label="truth")
+ax.set_yticks(range(len(steps)), [name for name, *_ in steps])
+ax.invert_yaxis()
+ax.set_xlabel("share of the ill")
+ax.legend(frameon=False)
 
-def main():
-    X, ill, diagnosed = simulate()
-    print(f"In truth {ill.mean():.1%} are ill; {diagnosed.mean():.1%} are diagnosed.")
-    model = CrossFitSARClassifier(propensity_features=[6], random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the labels do not say it is what this is about
-        model.fit(X, diagnosed)
-    print(f"Labels alone: {told(model)}, if the model holds.")
-    answers = {}
-    for round_ in (1, 2):
-        suggestion = suggest_audit(model, X, diagnosed, n=50, random_state=round_, **answers)
-        found = ill[suggestion.rows]  # here someone examines the patients
-        answers = suggestion.answers(found)
-        model.fit(X, diagnosed, **answers)
-        print(f"{50 * round_} rows checked: {told(model)}, whatever the model.")
-    needed = class_prior_from_audit(diagnosed, **answers).rows_needed(0.05)
-    print(f"About {needed} checked rows would bring the range under 5 points.")
+# %%
+# How many more would it take?
 
-
-if __name__ == "__main__":
-    main()
+estimate = class_prior_from_audit(diagnosed, **answers)
+print(f"About {estimate.rows_needed(0.05)} checked rows would bring the range under 5 points.")

@@ -17,6 +17,7 @@ import pytest
 import sarlearn
 
 README = Path(__file__).parents[1] / "README.md"
+START = README.parent / "docs" / "start.md"
 # Commands that set up a machine; the rest is run.
 NOT_RUN = ("pip", "make", "git", "conda", "uv")
 
@@ -92,6 +93,14 @@ def test_all_blocks_run_in_the_order_in_which_they_stand(shell):
             assert (done.returncode != 0) == refused, f"{command}\n{done.stderr}"
             if refused:
                 assert done.stderr.splitlines()[-1] == lines[0]
+
+
+def test_the_first_page_of_the_site_has_the_same_code():
+    pages = [README.read_text(encoding="utf-8"), START.read_text(encoding="utf-8")]
+    first, second = ([block for block in blocks(text) if block[0] == "python"] for text in pages)
+    assert first == second
+    command = next(block[1] for block in blocks(pages[0]) if block[0] == "console").strip()
+    assert command in pages[1]
 
 
 def test_commands_over_several_lines_are_one_command():

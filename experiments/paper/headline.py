@@ -1,4 +1,4 @@
-"""The two headline tables of the README, put between its marks by the step that writes up."""
+"""The two headline tables of the site, put between marks by the step that writes up."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ EXPLAINED = {"SAR-e": "SAR-e (propensity known)", "SCAR-c": "SCAR-c (label frequ
 OURS = {"SAR", "SAR-EM"}
 
 
-def update_readme(path: Path, grids: Grids) -> None:
+def update_page(path: Path, grids: Grids) -> None:
     """Replace what stands between the marks; a file without them is refused."""
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
@@ -49,7 +49,7 @@ def headline(grids: Grids) -> str:
             "reads its bounds\nas the program published by its authors does, off the rows on which "
             'the tree was grown\n(`TIcE(bounds_from="tree_fold")`); by default ours takes the rows '
             "held out for them. Where else and why\nmethods come out worse than in the paper is "
-            "in [experiments/paper/RESULTS.md](experiments/paper/RESULTS.md).\n"
+            "in [its report](../../experiments/paper/RESULTS.md).\n"
         )
     return "\n".join(parts)
 

@@ -1,9 +1,8 @@
-"""Every private scikit-learn name the package uses, in one place."""
+"""Every private scikit-learn name the package uses, and what differs between its versions."""
 
 from collections.abc import Callable
 
 from sklearn.base import _fit_context as fit_context
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -11,6 +10,24 @@ from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _get_feature_names as get_feature_names
 from sklearn.utils.validation import _num_samples as num_samples
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """In the place of scikit-learn's: callbacks are refused, everything else works."""
+
+        def set_callbacks(self, *callbacks):
+            raise ImportError(
+                "Callbacks, such as scikit-learn's ProgressBar, need scikit-learn 1.9 or later: "
+                "pip install --upgrade scikit-learn."
+            )
+
+    def with_callbacks(fit):  # type: ignore[misc]
+        """``fit`` as it is."""
+        return fit
+
 
 __all__ = [
     "CallbackSupportMixin",

@@ -45,9 +45,7 @@ class ConstantLabelling:
 
     See Also
     --------
-    label :
-        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
-        classes.
+    label : Draw labels from known classes.
     LogisticLabelling : ``e(x) = 1 / (1 + exp(-(b + x_e .
 
     Examples
@@ -85,9 +83,7 @@ class OneAttributeLabelling:
 
     See Also
     --------
-    label :
-        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
-        classes.
+    label : Draw labels from known classes.
     ProductLabelling : Attributes contribute independently.
 
     Examples
@@ -145,9 +141,7 @@ class ProductLabelling:
 
     See Also
     --------
-    label :
-        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
-        classes.
+    label : Draw labels from known classes.
     OneAttributeLabelling : One attribute decides.
 
     Examples
@@ -191,9 +185,7 @@ class LogisticLabelling:
 
     See Also
     --------
-    label :
-        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
-        classes.
+    label : Draw labels from known classes.
     GeometricLabelling : A geometric mean over ``k`` attributes.
 
     Examples
@@ -245,9 +237,7 @@ class GeometricLabelling:
 
     See Also
     --------
-    label :
-        ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known
-        classes.
+    label : Draw labels from known classes.
     ProductLabelling : Attributes contribute independently.
 
     Notes

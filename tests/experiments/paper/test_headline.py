@@ -1,4 +1,4 @@
-"""The README's tables are made from the measurements, and the words of RESULTS.md follow them."""
+"""The site's tables are made from the measurements, and the words of RESULTS.md follow them."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from experiments.paper.checks import published_program_checks
 from experiments.paper.grids import Grids, read_paper
-from experiments.paper.headline import BEGIN, END, headline, update_readme
+from experiments.paper.headline import BEGIN, END, headline, update_page
 from experiments.paper.words import newer_priors, published_tice
 
 ROOT = Path(__file__).parents[3]
@@ -31,10 +31,10 @@ def grids(tmp_path):
 
 
 def test_tables_go_between_the_marks_best_first(grids, tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n")
-    update_readme(readme, grids)
-    text = readme.read_text()
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nstale\n{END}\nafter\n")
+    update_page(page, grids)
+    text = page.read_text()
     assert text.startswith(f"before\n{BEGIN}\n\nClass prior under SCAR")
     assert text.endswith(f"\n{END}\nafter\n")
     assert "stale" not in text
@@ -42,21 +42,21 @@ def test_tables_go_between_the_marks_best_first(grids, tmp_path):
     assert "| DEDPUL | 0.040 |  | | TIcE | 0.250 | 0.09 |" in text
     assert "| **SAR-EM** | 0.051 | 0.08 | |  | |  |" in text
     assert "TIcE has 0.110 on the labels of the reduced grid, where ours has 0.250" in text
-    update_readme(readme, grids)
-    assert readme.read_text() == text
+    update_page(page, grids)
+    assert page.read_text() == text
 
 
 @pytest.mark.parametrize("text", ["no marks", f"{END}\n{BEGIN}\n", f"{BEGIN}\n"])
-def test_a_readme_without_marks_is_refused_and_left_alone(grids, tmp_path, text):
-    readme = tmp_path / "README.md"
-    readme.write_text(text)
-    with pytest.raises(ValueError, match=r"README\.md needs the lines"):
-        update_readme(readme, grids)
-    assert readme.read_text() == text
+def test_a_page_without_marks_is_refused_and_left_alone(grids, tmp_path, text):
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(ValueError, match=r"page\.md needs the lines"):
+        update_page(page, grids)
+    assert page.read_text() == text
 
 
-def test_the_readme_shows_what_was_measured():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_shows_what_was_measured():
+    text = (ROOT / "docs" / "how_good" / "index.md").read_text(encoding="utf-8")
     made = text.partition(BEGIN)[2].partition(END)[0].strip()
     assert made == headline(Grids(ROOT / "experiments" / "paper" / "results")).strip()
 

@@ -38,7 +38,7 @@ def test_two_cells_end_to_end(tmp_path):
     results = ["--results", str(tmp_path / "results")]
     where = ["--runs", str(tmp_path / "runs"), "--workers", "1"]
     assert main(["run", str(tmp_path / "two.toml"), *results, *where]) == 0
-    report.main(tmp_path / "results", tmp_path, readme=None)
+    report.main(tmp_path / "results", tmp_path, page=None)
 
     rows = {row["method"]: row for row in table(tmp_path / "results/two/class_prior.csv")}
     assert set(rows) == {"SAR-EM", "EN"}
@@ -59,7 +59,7 @@ def test_two_cells_end_to_end(tmp_path):
 
 def test_steps_say_which_step_comes_first(tmp_path):
     with pytest.raises(FileNotFoundError, match="experiments run"):
-        report.main(tmp_path, tmp_path, readme=None)
+        report.main(tmp_path, tmp_path, page=None)
     with pytest.raises(FileNotFoundError, match="experiments report paper"):
         plot.plot(tmp_path, tmp_path)
 

@@ -1,0 +1,80 @@
+"""Texts that are written for the repository, read on the site.
+
+- Reports of the experiments, the changelog and the like become pages, where they exist.
+- A link from a page to a file of the repository leads to its page, or to the file's public address.
+- Marks that say which measurement a number is (``python -m experiments numbers``) are not shown: a
+  bar within one would end a cell of a table.
+"""
+
+import os
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1]
+ROOT = DOCS.parent
+ADDRESS = "https://github.com/sarlearn/sarlearn/blob/main/"
+MARK = re.compile(r"<!--=.*?-->", re.S)
+LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:|<)([^)\s#]+)(#[^)\s]*)?(?=\))")
+
+# Where in the repository, and which page.
+PAGES = {
+    "experiments/paper/RESULTS.md": "generated/studies/paper",
+    "experiments/sar_learners/REPORT.md": "generated/studies/sar_learners",
+    "experiments/crossfit/REPORT.md": "generated/studies/crossfit",
+    "experiments/crossfit/EVERY_COLUMN.md": "generated/studies/crossfit_every_column",
+    "experiments/crossfit/IDEAS.md": "generated/studies/crossfit_ideas",
+    "experiments/boosting/REPORT.md": "generated/studies/boosting",
+    "experiments/trust/REPORT.md": "generated/studies/trust",
+    "experiments/honesty/REPORT.md": "generated/studies/honesty",
+    "experiments/evidence/REPORT.md": "generated/studies/evidence",
+    "experiments/outside/REPORT.md": "generated/studies/outside",
+    "benchmarks/README.md": "generated/studies/benchmarks",
+    "experiments/README.md": "generated/development/experiments",
+    "CHANGELOG.md": "generated/development/changelog",
+    "CONTRIBUTING.md": "generated/development/contributing",
+    "CODE_OF_CONDUCT.md": "generated/development/code_of_conduct",
+    "SECURITY.md": "generated/development/security",
+    "SUPPORT.md": "generated/development/support",
+    "RELEASING.md": "generated/development/releasing",
+}
+
+
+def adapted(text: str, source: Path, page: Path) -> str:
+    """A text of the repository as part of a page: marks gone, links leading where they should."""
+
+    def target(found: re.Match) -> str:
+        path = Path(os.path.normpath(source.parent / found[1]))
+        if not path.exists() or not path.is_relative_to(ROOT):
+            return found[0]
+        name, anchor = path.relative_to(ROOT).as_posix(), found[2] or ""
+        if name in PAGES:
+            return os.path.relpath(DOCS / f"{PAGES[name]}.md", page.parent) + anchor
+        if path.suffix in (".png", ".svg") or path.is_relative_to(DOCS):
+            return os.path.relpath(path, page.parent) + anchor
+        return ADDRESS + name + anchor
+
+    return LINK.sub(target, MARK.sub("", text))
+
+
+def write_pages(app, config) -> None:
+    for name, page in PAGES.items():
+        source, path = ROOT / name, DOCS / f"{page}.md"
+        if source.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = adapted(source.read_text(encoding="utf-8"), source, path)
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+        elif path.exists():
+            path.unlink()
+
+
+def read(app, docname, source) -> None:
+    path = Path(app.env.doc2path(docname))
+    if path.suffix == ".md" and "generated" not in path.parts:
+        source[0] = adapted(source[0], path, path)
+
+
+def setup(app):
+    app.connect("config-inited", write_pages)
+    app.connect("source-read", read)
+    return {"parallel_read_safe": True}

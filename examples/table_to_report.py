@@ -1,0 +1,75 @@
+"""
+From a table to a report, without Python?
+=========================================
+
+A CSV file, the column that says who is labelled, and the columns suspected of deciding who gets
+labelled. Everything below is typed into a terminal; Python only plays the terminal here.
+"""
+
+# %%
+# First a table whose truth is known: breast cancer data, with diagnoses drawn by clinic.
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from sklearn.datasets import load_breast_cancer
+
+folder = Path(tempfile.mkdtemp())
+table = load_breast_cancer(as_frame=True).frame.iloc[:, [0, 1, 4, 5, 7, 9, 30]]
+table = table.assign(malignant=1 - table.pop("target"))
+table["clinic"] = ["city", "rural", "suburb"] * 189 + ["city"] * 2
+table.to_csv(folder / "tumours.csv", index_label="patient")
+
+
+def terminal(command):
+    """Run a command in the folder and print what it prints, as a terminal does."""
+    print(f"$ sarlearn {command}")
+    words = [sys.executable, "-m", "sarlearn", *command.split()]
+    settings = {**os.environ, "COLUMNS": "90"}
+    done = subprocess.run(
+        words, cwd=folder, env=settings, check=True, capture_output=True, text=True
+    )
+    print(done.stdout)
+
+
+terminal(
+    "simulate tumours.csv --class malignant --propensity clinic --falling clinic "
+    "--low 0.2 --high 0.9 --label diagnosed --seed 0 -o pu.csv"
+)
+
+# %%
+# How will the columns be read?
+
+terminal("inspect pu.csv")
+
+# %%
+# Fit. The terminal says what matters, and the report says the rest.
+
+terminal(
+    "fit pu.csv --label diagnosed --propensity clinic --id patient "
+    "-o model.skops --report report.html"
+)
+
+# %%
+# Score other rows, in a pipe if need be.
+
+terminal("predict model.skops pu.csv -o scored.csv")
+print("\n".join((folder / "scored.csv").read_text().splitlines()[:3]))
+
+# %%
+# The same in Python. The last expression of a notebook's cell shows the report itself; here is its
+# picture of who gets labelled.
+
+import pandas as pd
+
+import sarlearn
+from sarlearn.inspection import PropensityDisplay
+
+pu = pd.read_csv(folder / "pu.csv")
+model = sarlearn.load(folder / "model.skops")
+page = sarlearn.report(model, pu, pu["diagnosed"], ids=pu["patient"])
+print(page.to_dict()["estimates"]["class_prior"], "is the class prior of page and terminal alike")
+PropensityDisplay.from_estimator(model, pu, feature="clinic")
