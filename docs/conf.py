@@ -75,7 +75,7 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
     "matplotlib_animations": False,
     "min_reported_time": 1,
-    "plot_gallery": "True",
+    "parallel": 2,
     "reset_modules": ("matplotlib", "gallery.quiet"),
     "copyfile_regex": r".*\.(rst|csv)$",
 }

@@ -36,6 +36,8 @@ class BootstrapResult(ShownInNotebooks):
         Names of the coefficients of the two models.
     n_not_converged : int
         Number of refits that ran out of iterations.
+    decay : float
+        Of the model; below 1 intervals show the spread, not the shift that the decay brings.
 
     See Also
     --------

@@ -30,8 +30,16 @@ __all__ = ["ScaledPropensity", "SensitivityResult", "SensitivityRow", "sensitivi
 class SensitivityRow:
     """One choice and what it leads to.
 
-    ``rank_agreement`` is Spearman's correlation of ``f`` with that of the model given,
-    ``top_agreement`` the share of its top tenth of unlabelled rows that stays there.
+    Attributes
+    ----------
+    setting : dict
+        Parameters that were changed, and their values.
+    class_prior, label_frequency : float
+        What the changed model says.
+    rank_agreement : float
+        Spearman's correlation of ``f`` with that of the model given.
+    top_agreement : float
+        The share of the model's top tenth of unlabelled rows that stays there.
 
     See Also
     --------
@@ -52,6 +60,13 @@ class SensitivityRow:
 @dataclass
 class ScaledPropensity:
     """Class prior and scores if every propensity were off by a factor.
+
+    Attributes
+    ----------
+    factor : float
+        By which propensities are multiplied.
+    class_prior, recall, precision, f1 : float
+        What would follow.
 
     See Also
     --------

@@ -36,6 +36,8 @@ class IPWScores:
         much.
     n_labelled, n_clipped : int
         Labelled rows, and those among them whose propensity was raised to ``clip``.
+    clip : float or None
+        The least propensity that was used.
 
     See Also
     --------

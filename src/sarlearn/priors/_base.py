@@ -25,10 +25,25 @@ from sarlearn.exceptions import BoundaryWarning, warn
 class PriorCurve:
     """What a method looked at before it decided: ``y`` over ``x``, and where it stopped.
 
-    ``marker`` is the point chosen on the curve, ``level`` a height that matters, ``window`` the
-    part of x worth drawing and ``top`` the largest y; ``points`` says that the values are separate,
-    not a line; ``peak`` that they are drops from a maximum at ``marker``, whose root is nearly
-    linear in x; ``extra`` holds further curves over the same x.
+    Attributes
+    ----------
+    x, y : ndarray
+        The curve.
+    x_label, y_label, name, level_name : str
+        Words for the axes, the curve and the level.
+    marker : tuple of float or None
+        The point chosen on the curve.
+    level : float or None
+        A height that matters.
+    window : tuple of float or None
+        The part of x worth drawing.
+    top : float or None
+        The largest y worth drawing.
+    points, log_x, peak : bool
+        Whether the values are separate, not a line; whether x is drawn by its logarithm; whether
+        values are drops from a maximum at ``marker``, whose root is nearly linear in x.
+    extra : dict
+        Further curves over the same x.
 
     See Also
     --------
