@@ -29,9 +29,9 @@ def terminal(command):
     print(f"$ sarlearn {command}")
     words = [sys.executable, "-m", "sarlearn", *command.split()]
     settings = {**os.environ, "COLUMNS": "90"}
-    done = subprocess.run(
-        words, cwd=folder, env=settings, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(words, cwd=folder, env=settings, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
     print(done.stdout)
 
 
