@@ -37,17 +37,57 @@ CASES = [
 ]
 
 
+# Every setting away from its default.
+SETTINGS = {"decay": 0.75, "C": 0.3, "propensity_C": 4.0, "window": 4, "tol": 3e-4}
+
+
+@pytest.fixture
+def exact_m_steps(monkeypatch):
+    """M-steps and the start are solved to the end, not to a twentieth of their gradient."""
+    monkeypatch.setattr(_em, "FORCING", 1e-10)
+    monkeypatch.setattr(_em, "START_TOL", 1e-10)
+    monkeypatch.setattr(_propensity, "LAST_STEP", 1e-10)
+
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
-def test_slope_follows_the_path_of_exact_m_steps(case, kind):
+def test_exact_m_steps_take_the_iterations_of_the_reference(exact_m_steps, case, kind):
     data = make_pu(**case)
     weight = data.rng.integers(1, 4, len(data.s)) if kind == "weighted" else None
     X = sparse.csr_array(data.X) if kind == "sparse" else data.X
-    model = SAREMClassifier(data.columns).fit(X, data.s, sample_weight=weight)
-    f, e, n_iter = reference.sar_em(data.X, data.s, data.columns, weight=weight)
+    model = SAREMClassifier(data.columns, **SETTINGS).fit(X, data.s, sample_weight=weight)
+    f, e, n_iter = reference.sar_em(data.X, data.s, data.columns, weight=weight, **SETTINGS)
+    assert model.converged_
+    assert model.n_iter_ == n_iter
+    f_hat, e_hat = probabilities(model, X)
+    np.testing.assert_allclose(f_hat, f, atol=1e-7)
+    np.testing.assert_allclose(e_hat, e, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
+def test_exact_m_steps_with_known_propensity_take_those_of_the_reference(exact_m_steps, kind):
+    data = make_pu(seed=4)
+    weight = data.rng.integers(1, 4, len(data.s)) if kind == "weighted" else None
+    X = sparse.csr_array(data.X) if kind == "sparse" else data.X
+    settings = {"C": 0.3, "window": 4, "tol": 3e-4}
+    f, _, n_iter = reference.sar_em(
+        data.X, data.s, [], decay=1, propensity=data.e, weight=weight, **settings
+    )
+    model = KnownPropensityClassifier(**settings)
+    model.fit(X, data.s, propensity=data.e, sample_weight=weight)
+    assert model.n_iter_ == n_iter
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], f, atol=1e-7)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_slope_follows_the_path_of_exact_m_steps(case):
+    """M-steps that leave a twentieth of the gradient go the same way."""
+    data = make_pu(**case)
+    model = SAREMClassifier(data.columns).fit(data.X, data.s)
+    f, e, n_iter = reference.sar_em(data.X, data.s, data.columns)
     assert model.converged_
     assert abs(model.n_iter_ - n_iter) <= 1
-    f_hat, e_hat = probabilities(model, X)
+    f_hat, e_hat = probabilities(model, data.X)
     np.testing.assert_allclose(f_hat, f, atol=1e-3)
     np.testing.assert_allclose(e_hat, e, atol=1e-3)
 
@@ -58,16 +98,23 @@ def test_fixed_point_is_that_of_exact_m_steps(case, kind):
     data = make_pu(**case)
     weight = data.rng.integers(1, 4, len(data.s)) if kind == "weighted" else None
     X = sparse.csr_array(data.X) if kind == "sparse" else data.X
-    model = SAREMClassifier(data.columns, stop="fixed_point", tol=1e-11)
+    settings = {"decay": 0.75, "C": 0.3, "propensity_C": 4.0, "stop": "fixed_point", "tol": 1e-11}
+    model = SAREMClassifier(data.columns, **settings)
     model.fit(X, data.s, sample_weight=weight)
-    f, e, n_iter = reference.sar_em(
-        data.X, data.s, data.columns, weight=weight, stop="fixed_point", tol=1e-11
-    )
+    f, e, _ = reference.sar_em(data.X, data.s, data.columns, weight=weight, **settings)
     assert model.converged_
-    assert model.n_iter_ < n_iter / 3
     f_hat, e_hat = probabilities(model, X)
     np.testing.assert_allclose(f_hat, f, atol=1e-6)
     np.testing.assert_allclose(e_hat, e, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES[:2] + CASES[3:])
+def test_the_way_to_the_fixed_point_is_a_third_of_plain_em(case):
+    data = make_pu(**case)
+    settings = {"stop": "fixed_point", "tol": 1e-9}
+    model = SAREMClassifier(data.columns, **settings).fit(data.X, data.s)
+    n_iter = reference.sar_em(data.X, data.s, data.columns, **settings)[2]
+    assert model.n_iter_ < n_iter / 3
 
 
 def test_known_propensity_follows_exact_m_steps():
@@ -76,11 +123,17 @@ def test_known_propensity_follows_exact_m_steps():
     model = KnownPropensityClassifier().fit(data.X, data.s, propensity=data.e)
     assert abs(model.n_iter_ - n_iter) <= 1
     np.testing.assert_allclose(model.predict_proba(data.X)[:, 1], f, atol=1e-3)
+
+
+def test_known_propensity_comes_to_rest_where_exact_m_steps_do():
+    data = make_pu(seed=4)
+    weight = data.rng.integers(1, 4, len(data.s))
+    settings = {"C": 0.3, "stop": "fixed_point", "tol": 1e-11}
     f, _, _ = reference.sar_em(
-        data.X, data.s, [], decay=1, propensity=data.e, stop="fixed_point", tol=1e-11
+        data.X, data.s, [], decay=1, propensity=data.e, weight=weight, **settings
     )
-    model = KnownPropensityClassifier(stop="fixed_point", tol=1e-11)
-    model.fit(data.X, data.s, propensity=data.e)
+    model = KnownPropensityClassifier(**settings)
+    model.fit(data.X, data.s, propensity=data.e, sample_weight=weight)
     np.testing.assert_allclose(model.predict_proba(data.X)[:, 1], f, atol=1e-6)
 
 

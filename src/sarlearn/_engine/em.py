@@ -34,6 +34,8 @@ from sarlearn._engine.stopping import EMResult, History, ModelSlopeRule
 FORCING = 0.05
 # New Hessians are asked for when a step left more than this share.
 REFRESH = 0.1
+# Where the fits of the start end: root mean square change of their logits.
+START_TOL = 1e-4
 # Parts of a step of the M-step, tried one after the other.
 SIZES = HALVINGS[:21]
 MAX_LABEL_FREQUENCY = 1 - 1e-6
@@ -308,7 +310,7 @@ class SAREM:
         ``exp(eta - eta_max)``. Another c may be given; targets then stop at 1. Ends with a pass at
         the start.
         """
-        naive = fit_logistic(self.rows, labels_of, None, self.C, tol=1e-4)
+        naive = fit_logistic(self.rows, labels_of, None, self.C, tol=START_TOL)
         if label_frequency is None:
             top = max(self.rows.each(_top_logit, naive.theta))
         else:
@@ -320,7 +322,7 @@ class SAREM:
             self.C,
             start=naive.theta,
             curvature=naive.curvature,
-            tol=1e-4,
+            tol=START_TOL,
         )
         theta_e = np.zeros_like(self.propensity.theta)
         if len(theta_e):

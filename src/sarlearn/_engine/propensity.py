@@ -24,6 +24,9 @@ MAX_VALUES = 64
 MAX_COMBINATIONS = 2**20
 # Sparse propensity columns with fewer elements than this are used as a dense matrix.
 DENSE_ELEMENTS = 2**24
+# The M-step of groups ends with a step that moves no logit by more than this: it is a few per cent
+# off the solution then, and the next EM iteration starts with what is left.
+LAST_STEP = 0.1
 # A propensity of exactly 0 or 1 has no logit.
 MIN_PROBABILITY = 1e-12
 
@@ -141,9 +144,7 @@ class GroupedPropensity:
             if change > 1.0:  # far off, Newton's step may overshoot
                 step *= self._damping(theta, step, positives, float(gradient @ step))
             theta = theta + step
-            # A step that moves no logit by more than this is a few per cent off the solution;
-            # the next EM iteration starts with what is left.
-            if change < 0.1:
+            if change < LAST_STEP:
                 break
         return theta
 
