@@ -100,12 +100,15 @@ def table_text(cells: Sequence[Cell], log: Log) -> str:
 
 
 def adopt(cells: Sequence[Cell], path: Path, log: Log) -> int:
-    """Take finished cells from a tracked table into the log; the number taken."""
+    """Take finished cells from a tracked table into the log; the number taken.
+
+    Of the time that the table's cells took, ``coverage.csv`` knows the sum: each gets its share.
+    """
     if not path.exists():
         return 0
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    taken = 0
+    taken, (seconds, timed) = 0, _time_of(path)
     fields = list(dict.fromkeys(key for cell in cells for key in cell.fields))
     known = {tuple(row.get(key, "") for key in fields): row for row in rows}
     for cell in cells:
@@ -117,16 +120,28 @@ def adopt(cells: Sequence[Cell], path: Path, log: Log) -> int:
             for key, value in row.items()
             if key not in fields and key != ERROR and value
         }
-        log.append(cell, result, sync=False, adopted=path.name)
+        about = {"seconds": seconds / timed} if taken < timed else {}
+        log.append(cell, result, sync=False, adopted=path.name, **about)
         taken += 1
     return taken
+
+
+def _time_of(table: Path) -> tuple[float, int]:
+    """Core seconds of the cells of a table, and of how many of them."""
+    path = table.with_name("coverage.csv")
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                if row["experiment"] == table.stem:
+                    return float(row["core_seconds"]), int(row["timed"])
+    return 0.0, 0
 
 
 def update_coverage(path: Path, plan: Mapping[str, Sequence[Cell]], log: Log) -> None:
     """What of each experiment is planned, finished and failed, and the time its cells took.
 
-    ``timed`` counts the cells whose time is known: those taken from a table have none. Experiments
-    that this run did not look at keep their line.
+    ``timed`` counts the cells whose time is known. Experiments that this run did not look at keep
+    their line.
     """
     columns = ["experiment", "planned", "finished", "failed", "core_seconds", "timed"]
     lines: dict[str, list[Any]] = {}

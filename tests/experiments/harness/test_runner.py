@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -167,11 +168,15 @@ def test_tables_of_another_clone_are_adopted(grid, tmp_path):
     configuration = grid(3)
     run(configuration, runs=tmp_path / "runs", results=tmp_path / "results", workers=1)
     before = (tmp_path / "results/grid/simulated.csv").read_bytes()
+    coverage = tmp_path / "results/grid/coverage.csv"
+    coverage.write_text(re.sub(r",\d+,3$", ",600,3", coverage.read_text(), flags=re.MULTILINE))
     counts = run(
         grid(4), runs=tmp_path / "elsewhere", results=tmp_path / "results", workers=1, adopt=True
     )
     assert counts["measured_now"] == 1
     assert (tmp_path / "results/grid/simulated.csv").read_bytes().startswith(before)
+    *_, seconds, timed = coverage.read_text().split()[-1].split(",")
+    assert (timed, 600 <= int(seconds) < 660) == ("4", True)
 
 
 def test_two_runs_cannot_share_a_log(tmp_path):
