@@ -149,6 +149,11 @@ def test_another_version_warns(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.warns(UserWarning, match=r"saved with sarlearn 0\.0\.1, and this is"):
         load(tmp_path / "m.skops")
+    with monkeypatch.context() as at_that_time:
+        at_that_time.setattr("sklearn.__version__", "1.2.3")
+        save(model, tmp_path / "old.skops")
+    with pytest.warns(UserWarning, match=r"saved with scikit-learn 1\.2\.3, and this is"):
+        load(tmp_path / "old.skops")
 
 
 def test_the_extra_is_named_where_skops_is_missing(monkeypatch, tmp_path):

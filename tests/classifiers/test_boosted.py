@@ -88,37 +88,6 @@ def test_pickled_models_predict_the_same_bits(data, model):
     np.testing.assert_array_equal(again.predict_proba(data.X), model.predict_proba(data.X))
 
 
-PARAMETERS = {
-    "propensity_features": [3],
-    "learning_rate": 0.3,
-    "max_leaf_nodes": 4,
-    "min_samples_leaf": 60,
-    "l2_regularization": 30.0,
-    "max_bins": 8,
-    "max_iter": 20,
-    "cv": 4,
-    "n_runs": 1,
-    "propensity_ridge": 300.0,
-    "categorical_features": [4],
-    "random_state": 1,
-}
-
-
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnidentifiedWarning")
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_every_parameter_matters(name):
-    data = Data(700)
-    data.X[:, 4] = np.floor(6 * data.X[:, 4])
-    base = BoostedSARClassifier([2], random_state=0)
-    plain = clone(base).fit(data.X, data.s).predict_proba(data.X)
-    other = base.set_params(**{name: PARAMETERS[name]}).fit(data.X, data.s).predict_proba(data.X)
-    assert not np.allclose(plain, other, atol=1e-9)
-
-
-def test_parameters_are_tested_in_full():
-    assert {*PARAMETERS, "n_jobs", "pos_label"} == set(BoostedSARClassifier().get_params())
-
-
 def test_sparse_is_dense(data):
     X = np.where(data.X > 0.4, data.X, 0.0)
     sizes = np.abs(X).max(axis=0)

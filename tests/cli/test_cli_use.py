@@ -141,6 +141,8 @@ def test_simulate_directions_classes_and_text(call, folder):
     again = call("simulate", "classes.csv.gz", "--class", "ill", "-o", "s2.csv")
     assert again[0] == code == 0
     assert (folder / "s.csv").read_bytes() == (folder / "s2.csv").read_bytes()
+    call("simulate", "classes.csv.gz", "--class", "ill", "-o", "s3.csv", "--seed", "7")
+    assert (folder / "s.csv").read_bytes() != (folder / "s3.csv").read_bytes()
 
 
 def test_prior_compares_methods(call):

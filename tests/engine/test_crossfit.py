@@ -5,11 +5,12 @@ from operator import attrgetter
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import expit
 from sklearn.model_selection import StratifiedKFold
 
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.crossfit import LinearScorer, fold_fits, nothing_left
+from sarlearn._engine.crossfit import LinearScorer, cross_fit, fold_fits, nothing_left
 from sarlearn._engine.folds import Folds, make_folds
 from sarlearn._engine.known import KnownPropensityFit
 
@@ -50,6 +51,45 @@ def test_the_penalty_is_that_of_the_best_held_out_likelihood():
     scorer(rows, np.zeros(7))
     assert scorer.held_out.shape == (3,)
     assert scorer.C == [1e-3, 1.0, 1e6][int(np.argmax(scorer.held_out))] == 1.0
+
+
+def test_weights_count_in_every_fold_and_in_the_choice_of_the_penalty():
+    """A weight is a repetition, in the same fold, for each fit and for the likelihood."""
+    data = make_pu(400)
+    folds, rows = with_folds(data)
+    counts = data.rng.integers(1, 4, 400)
+    Cs = [0.01, 1.0]
+    weighted = rows.attach(weight=counts.astype(float))
+    again = np.repeat(np.arange(400), counts)
+    flags = Folds.of(folds, 400).flags[again]
+    repeated = RowBlocks(data.X[again]).attach(
+        labelled=data.s[again], e=data.e[again], not_e=1 - data.e[again], folds=flags
+    )
+    found = [fold_fits(each, len(folds), Cs, np.zeros(7)) for each in (weighted, repeated)]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    scorers = [LinearScorer(len(folds), Cs, lambda: None) for _ in range(2)]
+    for scorer, each in zip(scorers, (weighted, repeated), strict=True):
+        scorer(each, np.zeros(7))
+    np.testing.assert_allclose(scorers[0].held_out, scorers[1].held_out, rtol=1e-6)
+
+
+def test_scores_follow_the_propensity_of_the_round_before():
+    """Two rounds: the second scores rows with the first's propensity, not with SAR-EM's."""
+    data = make_pu(400, discrete=True)
+    folds, rows = with_folds(data)
+    seen = []
+
+    class Watched(LinearScorer):
+        def __call__(self, rows, start):
+            seen.append(rows.gather(attrgetter("e")))
+            return super().__call__(rows, start)
+
+    found = cross_fit(rows, data.columns, Watched(len(folds), [1.0], lambda: None))
+    assert len(seen) == 2
+    assert np.abs(seen[1] - seen[0]).max() > 1e-3
+    zeta = data.X[:, data.columns] @ found.propensity_theta[:-1] + found.propensity_theta[-1]
+    assert np.abs(seen[1] - expit(zeta)).max() > 1e-6  # the last one is that of the label model
+    np.testing.assert_allclose(found.rows.gather(attrgetter("e")), expit(zeta), rtol=1e-9)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])

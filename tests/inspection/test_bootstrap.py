@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import make_pu
 from sarlearn import CrossFitSARClassifier, SAREMClassifier
+from sarlearn._engine.joint import JointLogistic
 from sarlearn._view.parts import take_apart
 from sarlearn.inspection import _bootstrap as module
 from sarlearn.inspection import bootstrap
@@ -55,6 +56,31 @@ def test_standard_errors_of_the_information_agree_with_the_bootstrap(result):
     for name, errors in result.standard_errors.items():
         drawn = result.resamples[name].std(axis=0)
         np.testing.assert_allclose(errors, drawn, rtol=0.35, err_msg=name)
+
+
+def test_standard_errors_are_those_of_the_rows_influences():
+    """By refits in which one row after the other counts a little more."""
+    X, _, s = make(n=250)
+    settings = {**MAXIMUM, "C": 2.0, "propensity_C": 2.0, "tol": 1e-10}
+    model = SAREMClassifier([2], **settings).fit(X, s)
+    found = bootstrap(model, X, s, n_resamples=20, random_state=0).standard_errors
+    joint = JointLogistic(X, np.array([2]), C=2.0, propensity_C=2.0)
+    best = np.concatenate(
+        [model.coef_[0], model.intercept_, model.propensity_coef_[0], model.propensity_intercept_]
+    )
+    step, pulls = 1e-3, []
+    for row in range(len(s)):
+        ends = []
+        for change in (-step, step):
+            weight = np.ones(len(s))
+            weight[row] += change
+            fit = joint.climb(best, s, weight, tol=1e-14)
+            prior = joint.class_prior(fit.parameters, weight)
+            ends.append([prior, np.average(s, weights=weight) / prior])
+        pulls.append((np.array(ends[1]) - ends[0]) / (2 * step))
+    expected = np.sqrt(np.sum(np.square(pulls), axis=0))
+    assert found["class_prior"] == pytest.approx(expected[0], rel=0.01)
+    assert found["label_frequency"] == pytest.approx(expected[1], rel=0.01)
 
 
 def test_odds_ratios_and_curves_follow_from_the_coefficients(result):

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
 from sarlearn.inspection import identifiability
+from sarlearn.inspection._identifiability import _explained
 
 
 def make(slope=5.0, seed=0, n=1500):
@@ -34,6 +35,16 @@ def test_a_clear_case_is_called_one():
     assert found.overlap < 0.1
     assert np.all(found.certain_share > 0.1)
     assert np.all(np.diff(found.log_likelihood) <= 0)
+
+
+def test_overlap_is_the_share_that_a_regression_explains():
+    """Of the class score, by the propensity attributes, whatever their mean."""
+    rng = np.random.default_rng(0)
+    attributes = 5 + rng.normal(size=(300, 2))
+    score = 3 + attributes @ [1.0, -2.0] + rng.normal(size=300)
+    expected = LinearRegression().fit(attributes, score).score(attributes, score)
+    assert _explained(score, attributes) == pytest.approx(expected)
+    assert _explained(score, attributes[:, :0]) == 0
 
 
 @pytest.mark.filterwarnings("ignore::sarlearn.exceptions.EveryColumnWarning")

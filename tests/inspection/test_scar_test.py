@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import spearmanr
 
 from sarlearn._view.flexible import flexible_score
 from sarlearn.inspection import scar_test
+from sarlearn.inspection._scar_test import _simulated, _Test
 
 
 def make(seed, *, slope=0.0, n=600):
@@ -43,6 +45,45 @@ def test_the_result_is_reproducible_whatever_the_processes_and_the_format():
     assert np.all(first.null_statistics >= 0)
     assert first.n_rows == 600
     assert first.n_labelled == s.sum()
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5, 2.0])
+def test_the_p_value_counts_the_data_set_itself(slope):
+    """Of 20 data sets, the observed one among them, the share with a ratio as large."""
+    found = scar_test(*make(3, slope=slope), [2], n_draws=19, random_state=0)
+    everything = np.append(found.null_statistics, found.statistic)
+    assert found.p_value == pytest.approx(np.mean(everything >= found.statistic))
+
+
+def test_the_statistic_is_twice_the_difference_of_two_likelihoods():
+    """By a general optimiser, from the maximum of the smaller model."""
+    X, s = make(4, slope=1)
+    found = scar_test(X, s, [2], n_draws=19, C=10.0, random_state=0)
+    Z = X / X.std(axis=0)
+
+    def loss(theta, attributes):
+        f, e = expit(Z @ theta[:3] + theta[3]), expit(attributes @ theta[4:-1] + theta[-1])
+        logs = np.where(s, np.log(f * e), np.log1p(-f * e))
+        return (theta[:3] @ theta[:3] + theta[4:-1] @ theta[4:-1]) / 20 - logs.sum()
+
+    none = minimize(loss, np.append(np.zeros(4), 0.5), (Z[:, :0],), tol=1e-9)
+    start = np.append(none.x[:4], [0.0, none.x[4]])
+    some = minimize(loss, start, (Z[:, 2:],), tol=1e-9)
+    assert found.statistic == pytest.approx(2 * (none.fun - some.fun), rel=1e-3)
+
+
+def test_labels_are_simulated_from_both_models():
+    """The simulated data sets have as many labels as there are, give or take chance."""
+    X, s = make(5)
+    columns = np.array([2])
+    test = _Test(X, columns, 10.0, None)
+    null = test.null.fit(s)
+    f, e = test.null.probabilities(null.parameters)
+    counts = []
+    test.side_by_side = False
+    test.statistic = lambda labelled, start: (counts.append(labelled.sum()), None)
+    _simulated(test, null.parameters, [np.random.default_rng(i) for i in range(40)])
+    assert np.mean(counts) == pytest.approx(np.sum(f * e), abs=4 * np.sqrt(s.sum() / 40))
 
 
 def test_the_scale_of_the_columns_does_not_matter():

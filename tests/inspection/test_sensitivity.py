@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 
 from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
@@ -35,6 +36,13 @@ def test_the_grid_has_every_combination_and_each_is_a_fit(fitted):
     assert other.class_prior == pytest.approx(by_hand.class_prior_)
     assert other.label_frequency == pytest.approx(by_hand.label_frequency_)
     assert other.rank_agreement < 1
+    scores = [each.predict_proba(X)[~s, 1] for each in (model, by_hand)]
+    n_top = (~s).sum() // 10
+    tops = [set(np.argsort(-score)[:n_top]) for score in scores]
+    assert other.top_agreement == pytest.approx(len(tops[0] & tops[1]) / n_top)
+    assert other.top_agreement < 1
+    everywhere = [each.predict_proba(X)[:, 1] for each in (model, by_hand)]
+    assert other.rank_agreement == pytest.approx(spearmanr(*everywhere).statistic)
 
 
 def test_a_smaller_propensity_means_more_positives(fitted):

@@ -22,6 +22,7 @@ from sarlearn.priors._simplex_qp import (
     pivoted_cholesky,
     project_to_hull,
 )
+from sarlearn.priors.best_bin import BestBinEstimator
 from sarlearn.priors.dedpul import (
     _density,
     _mean_negative,
@@ -287,6 +288,22 @@ def test_binned_density_is_the_kernel_density():
     at = np.sort(rng.uniform(-4, 6, 200))
     exact = gaussian_kde(sample, bw_method=0.05)(at)
     np.testing.assert_allclose(_density(sample, 0.05, at), exact, atol=2e-3 * exact.max())
+
+
+def test_the_bound_of_the_best_bin_is_the_papers():
+    """Garg et al. (2021), Algorithm 1, every number away from its default."""
+    rng = np.random.default_rng(0)
+    s = np.arange(300) < 100
+    scores = np.where(s, rng.beta(4, 2, 300), rng.beta(2, 3, 300))
+    found = BestBinEstimator(delta=0.3, gamma=0.5).fit_scores(scores, s)
+    bounds = []
+    for z in np.unique(scores):
+        q_p, q_u = np.mean(scores[s] >= z), np.mean(scores[~s] >= z)
+        if 100 * q_p >= 2 and 200 * q_u >= 2:
+            slack = np.sqrt(np.log(4 / 0.3) / 400) + np.sqrt(np.log(4 / 0.3) / 200)
+            bounds.append((q_u / q_p + 1.5 * slack / q_p, q_u / q_p))
+    np.testing.assert_allclose(found.curve_.y, [bound for bound, _ in bounds], rtol=1e-12)
+    assert found.unlabelled_prior_ == pytest.approx(min(bounds)[1])
 
 
 def test_rolling_median_shrinks_at_the_ends():

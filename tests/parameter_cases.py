@@ -1,0 +1,352 @@
+"""For every public estimator and function: a small problem, and values of each parameter.
+
+The results of the values of one parameter, and of the case without it, must all differ.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
+
+from sarlearn import (
+    BoostedSARClassifier,
+    CrossFitSARClassifier,
+    KnownPropensityClassifier,
+    MultiSCARClassifier,
+    RepeatedSARClassifier,
+    SAREMClassifier,
+    SCARClassifier,
+    baselines,
+    priors,
+)
+
+N = 190  # below 200 rows learners take no second opinion, which would take most of the time
+RNG = np.random.default_rng(5)
+X = RNG.standard_normal((N, 4))
+X[:, 0] = X[:, 0] > 0
+Y = RNG.random(N) < expit(X @ [0.5, 1.5, -1.5, 1.0])
+E = expit(X[:, 0] - 0.5 + 0.5 * X[:, 1])
+S = Y & (RNG.random(N) < E)
+WEIGHT = RNG.uniform(0.5, 2.0, N)
+# Half of the unlabelled rows, and every third of those, have been looked at.
+AUDITED = np.where(~S & (np.arange(N) % 3 == 0), Y, np.nan).astype(float)
+PROBABILITY = np.where(np.isnan(AUDITED), np.nan, np.where(X[:, 1] > 0, 0.5, 0.25))
+ROUND = np.where(np.isnan(AUDITED), np.nan, np.arange(N) % 2 + 1.0)
+WORDS = np.where(S, 1, 2)  # without pos_label the greater value is taken, with a warning
+VISITS = Y[:, None] & (RNG.random((N, 3)) < expit(X[:, [1]] + RNG.standard_normal((N, 3))))
+CHANCES = RNG.standard_normal((N, 3, 1))
+
+
+NOISE = RNG.standard_normal((N, 4))
+# Of the unlabelled rows 0.93 are positive, and far from the others.
+FAR = 0.05 * RNG.standard_normal((900, 2)) + np.where(np.arange(900) < 858, 5, -5)[:, None]
+ALL_BUT_A_FEW = {"X": FAR, "y": np.arange(900) < 300, "variant": "KM2"}
+
+
+@dataclass(eq=False)
+class Case:
+    """A callable, the settings of its small problem, and other values of its parameters."""
+
+    call: Callable
+    base: dict[str, Any]
+    changes: dict[str, list[Any]] = field(default_factory=dict)
+    #: Settings beside which a parameter has its effect.
+    beside: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+EM = {"C": [0.1, 5.0], "stop": ["fixed_point"], "window": [3, 6], "tol": [1e-2, 1e-3]}
+EM |= {"max_iter": [2, 5]}
+FEW = {"max_iter": {"stop": "fixed_point"}}
+ON_AUDITS = {
+    "audited": [AUDITED, np.where(X[:, 2] > 0, AUDITED, np.nan)],
+    "audit_probability": [PROBABILITY, np.where(X[:, 1] > 0, 0.3, 0.4) + 0 * AUDITED],
+    "audit_round": [ROUND],
+}
+BESIDE_AUDITS = {
+    "audit_probability": {"audited": AUDITED},
+    "audit_round": {"audited": AUDITED, "audit_probability": PROBABILITY},
+}
+COLUMNS = [[0, 1], [1], "all"]
+POS_LABEL = {"pos_label": [1, 2]}
+AS_WORDS = {"pos_label": {"y": WORDS}}
+SCORES = {"scorer": [GaussianNB()], "cv": [3, 4, KFold(3)], "single_sample": [False]}
+SCORES |= {"random_state": [1, 2]}
+
+SMALL = {"max_iter": 8, "n_runs": 1, "cv": 2}
+
+LEARNERS = [
+    Case(
+        SAREMClassifier,
+        {"propensity_features": [0], "X": X, "y": S},
+        EM
+        | ON_AUDITS
+        | POS_LABEL
+        | {
+            "propensity_features": COLUMNS,
+            "classifier_features": [[0, 1, 2], [1, 2]],
+            "decay": [1.0, 0.7, 0.5],
+            "propensity_C": [0.01, 0.1],
+            "single_sample": [False],
+            "classifier": [GaussianNB()],
+            "propensity_estimator": [GaussianNB()],
+            "sample_weight": [WEIGHT],
+        },
+        BESIDE_AUDITS | AS_WORDS,
+    ),
+    Case(
+        CrossFitSARClassifier,
+        {"propensity_features": [0], "X": X, "y": S, "random_state": 0},
+        ON_AUDITS
+        | POS_LABEL
+        | {
+            "propensity_features": COLUMNS,
+            "classifier_features": [[0, 1, 2], [1, 2]],
+            "class_prior": [0.4, (0.31, 0.33), {"mean": 0.6, "standard_error": 0.02}],
+            "C": [0.5, 10.0],
+            "Cs": [(0.01,), (0.05, 0.2)],
+            "cv": [3, KFold(4)],
+            "decay": [1.0, 0.7, 0.5],
+            "propensity_C": [0.01, 0.1],
+            "max_iter": [2, 5],
+            "classifier": [GaussianNB()],
+            "single_sample": [False],
+            "random_state": [1, 2],
+            "sample_weight": [WEIGHT],
+            "groups": [np.arange(N) // 4],
+        },
+        BESIDE_AUDITS | AS_WORDS,
+    ),
+    Case(
+        KnownPropensityClassifier,
+        {"X": X, "y": S, "propensity": E},
+        EM
+        | ON_AUDITS
+        | POS_LABEL
+        | {
+            "method": ["weighting"],
+            "propensity": [0.3, 0.6, np.minimum(1.2 * E, 1.0)],
+            "classifier": [GaussianNB()],
+            "sample_weight": [WEIGHT],
+        },
+        BESIDE_AUDITS | AS_WORDS,
+    ),
+    Case(
+        KnownPropensityClassifier,
+        {"X": X, "y": S, "propensity": 0.9, "method": "weighting"},
+        {"C": [0.1, 5.0], "tol": [1.0], "max_iter": [1, 2], "sample_weight": [WEIGHT]},
+    ),
+    Case(
+        SCARClassifier,
+        {"X": X, "y": S, "random_state": 0},
+        EM
+        | POS_LABEL
+        | {
+            "prior_estimator": [priors.SAREMPrior(), priors.DEDPUL(random_state=0)],
+            "method": ["weighting"],
+            "classifier": [GaussianNB()],
+            "random_state": [1, 2],
+            "sample_weight": [WEIGHT],
+        },
+        AS_WORDS,
+    ),
+    Case(
+        MultiSCARClassifier,
+        {"X": X.round(), "y": S, "propensity_features": [0]},
+        EM
+        | POS_LABEL
+        | {
+            "propensity_features": [[1], [2]],
+            "decay": [1.0, 0.7, 0.5],
+            "sample_weight": [WEIGHT],
+        },
+        AS_WORDS,
+    ),
+    Case(
+        RepeatedSARClassifier,
+        {"X": X, "y": VISITS, "chances": CHANCES, "propensity_features": [1]},
+        {
+            "propensity_features": [[0, 1], [2]],
+            "classifier_features": [[0, 1], [0, 1, 3]],
+            "C": [0.1, 5.0],
+            "propensity_C": [0.1, 5.0],
+            "link": ["cloglog"],
+            "propensity_link": ["cloglog"],
+            "tol": [1e-1, 1e-3],
+            "max_iter": [1, 2],
+            "chances": [None, -(CHANCES**2)],
+            "sample_weight": [WEIGHT],
+            "audited": [np.where(VISITS.any(axis=1), np.nan, AUDITED)],
+            "offset": [X[:, 2], X[:, 3] ** 2],
+            "propensity_offset": [X[:, 2], X[:, 3] ** 2],
+        },
+    ),
+    Case(
+        BoostedSARClassifier,
+        {"propensity_features": [0], "X": X, "y": S, "random_state": 0} | SMALL,
+        ON_AUDITS
+        | POS_LABEL
+        | {
+            "propensity_features": [[0, 1], [1]],
+            "learning_rate": [0.05, 0.3],
+            "max_leaf_nodes": [2, 3],
+            "min_samples_leaf": [5, 40],
+            "l2_regularization": [0.0, 10.0],
+            "max_bins": [5, 20],
+            "max_iter": [2, 4],
+            "cv": [3, 4],
+            "n_runs": [2, 3],
+            "propensity_ridge": [0.1, 1000.0],
+            "categorical_features": [[1], [2]],
+            "random_state": [1, 2],
+            "sample_weight": [WEIGHT],
+            "propensity": [0.5, E],
+        },
+        BESIDE_AUDITS
+        | AS_WORDS
+        | {"categorical_features": {"X": X.round()}, "propensity": {"propensity_features": ()}},
+    ),
+    Case(
+        baselines.PUSBClassifier,
+        {"X": X, "y": S, "class_prior": 0.5},
+        POS_LABEL | {"class_prior": [None, 0.4, 0.6], "C": [0.1, 5.0]},
+        {"pos_label": {"y": WORDS, "class_prior": 0.8}},
+    ),
+    Case(
+        baselines.SquareRootPropensityClassifier,
+        {"X": X, "y": S},
+        POS_LABEL | {"C": [0.1, 5.0]},
+        AS_WORDS,
+    ),
+    Case(
+        baselines.ThresholdClassifier,
+        {"X": X, "y": S},
+        POS_LABEL | {"C": [0.1, 5.0], "n_neighbors": [1, 7], "n_thresholds": [5, 12]},
+        AS_WORDS,
+    ),
+    Case(
+        baselines.TwoModelsClassifier,
+        {"X": X, "y": S},
+        POS_LABEL | {"propensity_features": [[0], [1]], "C": [0.1, 5.0], "n_iter": [1, 3]},
+        AS_WORDS,
+    ),
+]
+
+ROWS = {"X": X, "y": S}
+SEEDED = ROWS | {"random_state": 0}
+PRIORS = [
+    Case(priors.DEDPUL, SEEDED, SCORES),
+    Case(priors.AlphaMax, SEEDED, SCORES | {"rank_scores": [False]}),
+    Case(priors.AlphaMaxN, SEEDED, SCORES | {"rank_scores": [True]}),
+    Case(
+        priors.BestBinEstimator,
+        SEEDED,
+        SCORES | {"delta": [0.01, 0.5], "gamma": [0.05, 0.2], "sample_weight": [WEIGHT]},
+    ),
+    Case(
+        priors.ElkanNoto,
+        SEEDED | {"variant": "e1"},
+        SCORES | {"variant": ["e2", "e3"], "quantile": [0.9, 0.7]},
+        {"quantile": {"variant": "e3"}},
+    ),
+    Case(
+        priors.KernelMean,
+        SEEDED,
+        {
+            "variant": ["KM2"],
+            "max_rows": [60, 100],
+            "max_rank": [3, 8],
+            "max_prior": [0.88, 0.9],
+            "scaling": ["standard", "none"],
+            "single_sample": [False],
+            "random_state": [1, 2],
+        },
+        {"max_prior": ALL_BUT_A_FEW, "random_state": {"max_rows": 60}},
+    ),
+    Case(
+        priors.PearsonDivergence,
+        SEEDED,
+        {
+            "max_centres": [5, 20],
+            "scaling": ["standard", "none"],
+            "cv": [3, 4],
+            "single_sample": [False],
+            "random_state": [1, 2],
+        },
+        {"cv": {"X": NOISE, "max_centres": 20}, "random_state": {"max_centres": 20}},
+    ),
+    Case(
+        priors.PenalizedL1,
+        SEEDED,
+        {
+            "penalty": [0.1, 1.0],
+            "max_centres": [5, 20],
+            "scaling": ["standard", "none"],
+            "cv": [3, KFold(4)],
+            "single_sample": [False],
+            "random_state": [1, 2],
+        },
+    ),
+    Case(
+        priors.TIcE,
+        SEEDED,
+        {
+            "binning": ["quantile"],
+            "delta": [0.01, 0.5],
+            "promise": [1, 2],
+            "min_rows": [3, 40],
+            "max_splits": [1, 2],
+            "bounds_from": ["tree_fold"],
+            "cv": [3, 4],
+            "single_sample": [False],
+            "random_state": [1, 2],
+        },
+    ),
+    Case(
+        priors.SAREMPrior,
+        ROWS | {"propensity_features": [0]},
+        {
+            "propensity_features": [[1], [0, 1]],
+            "decay": [1.0, 0.7, 0.5],
+            "C": [0.1, 5.0],
+            "propensity_C": [0.01, 0.1],
+            "stop": ["fixed_point"],
+            "max_iter": [2, 5],
+            "scaling": ["standard", "none"],
+            "single_sample": [False],
+        },
+    ),
+    Case(
+        priors.CrossFitPrior,
+        SEEDED | {"propensity_features": [0]},
+        {
+            "propensity_features": [[1], [0, 1]],
+            "Cs": [(0.01,), (0.05, 0.2)],
+            "cv": [3, KFold(4)],
+            "decay": [1.0, 0.7, 0.5],
+            "propensity_C": [0.01, 0.1],
+            "max_iter": [2, 5],
+            "classifier": [GaussianNB()],
+            "scaling": ["standard", "none"],
+            "single_sample": [False],
+            "random_state": [1, 2],
+        },
+    ),
+    Case(
+        priors.BoostedPrior,
+        SEEDED | {"propensity_features": [0]} | SMALL,
+        {
+            "propensity_features": [[1], [0, 1]],
+            "learning_rate": [0.05, 0.3],
+            "max_leaf_nodes": [2, 3],
+            "max_iter": [2, 4],
+            "cv": [3, 4],
+            "n_runs": [2, 3],
+            "single_sample": [False],
+            "random_state": [1, 2],
+        },
+    ),
+]

@@ -1,0 +1,314 @@
+"""The same as ``parameter_cases.py``, for functions and for what is not fitted."""
+
+import copy
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
+
+from parameter_cases import (
+    AUDITED,
+    CHANCES,
+    PROBABILITY,
+    ROUND,
+    VISITS,
+    WEIGHT,
+    Case,
+    E,
+    N,
+    S,
+    X,
+    Y,
+)
+from sarlearn import (
+    RepeatedSARClassifier,
+    SAREMClassifier,
+    audit,
+    inspection,
+    labelling,
+    make_table_classifier,
+    metrics,
+    model_selection,
+    priors,
+    tables,
+)
+
+FITTED = SAREMClassifier([0])
+REPEATED = RepeatedSARClassifier([1])
+TABLE = pd.DataFrame(X, columns=["region", "age", "wage", "height"])
+TABLE["region"] = np.repeat(["north", "east", "south", "west", "else"], [100, 60, 20, 8, 2])
+TABLE["wage"] = np.exp(3 * X[:, 2])
+TABLE["visit"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N) % 90, "D")
+GROUP = np.where(X[:, 1] > 0, "upper", "lower")
+FEATURES = {"features": [0, 1]}
+ONE_COLUMN = [[1], [0]]
+
+
+@cache
+def _fit(which: str):
+    if which == "one label":
+        return copy.copy(FITTED).fit(X, S)
+    if which == "identifiability":  # with several maxima, one of them exchanged
+        return SAREMClassifier("all").fit(X, S)
+    return copy.copy(REPEATED).fit(X, VISITS, CHANCES)
+
+
+def about(function):
+    """The function, called with a model that is fitted when first needed."""
+
+    def call(**settings):
+        which = {"history_test": "repeated", "identifiability": "identifiability"}
+        return function(_fit(which.get(function.__name__, "one label")), **settings)
+
+    call.__name__, call.wrapped = function.__name__, function
+    return call
+
+
+def propensities(kind):
+    def call(**settings):
+        return kind(**settings)(X)
+
+    call.__name__, call.wrapped = kind.__name__, kind
+    return call
+
+
+def split(**settings):
+    folds = model_selection.PropensityStratifiedKFold(**settings).split(X, S)
+    return [test for _, test in folds]
+
+
+split.__name__ = "PropensityStratifiedKFold"
+split.wrapped = model_selection.PropensityStratifiedKFold
+
+
+def encode(**settings):
+    encoder = tables.TableEncoder(**settings)
+    return [encoder.fit_transform(TABLE), list(encoder.get_feature_names_out())]
+
+
+encode.__name__, encode.wrapped = "TableEncoder", tables.TableEncoder
+
+
+def table_classifier(**settings):
+    model = make_table_classifier(**settings).fit(TABLE, S)
+    return [model.predict_proba(TABLE)[:, 1], model.predict_propensity(TABLE)]
+
+
+table_classifier.__name__, table_classifier.wrapped = "make_table_classifier", make_table_classifier
+
+ROWS = {"X": X, "s": S}
+# Labelling depends on two columns, and plainly.
+_RNG = np.random.default_rng(0)
+MANY = _RNG.standard_normal((1200, 4))
+_POSITIVE = _RNG.random(1200) < expit(3 * MANY[:, 0])
+DRIVEN = {"X": MANY, "s": _POSITIVE & (_RNG.random(1200) < expit(2 * MANY[:, 2] + MANY[:, 3]))}
+OF_COLUMNS = {"min_rows": [2, 30], "skewed": ["raw"]}
+OF_COLUMNS |= {"drop": [["visit", "wage"], ["visit", "height"]], "max_categories": [2, 3]}
+INSPECTION = [
+    Case(
+        inspection.scar_test,
+        ROWS | {"propensity_features": [0], "n_draws": 19, "random_state": 0},
+        {"n_draws": [20, 25], "C": [0.1, 1.0], "flexible": [True], "random_state": [1, 2]},
+    ),
+    Case(
+        inspection.select_propensity_features,
+        ROWS | {"candidates": [0, 1, 2], "random_state": 0},
+        {"C": [20.0, 100.0], "flexible": [True], "n_resamples": [3, 7], "random_state": [1, 2]},
+        {"random_state": {"n_resamples": 15}},
+    ),
+    Case(
+        about(inspection.sensitivity),
+        ROWS,
+        {
+            "decay": [[0.8], [0.7, 1.0]],
+            "C": [[0.1], [5.0]],
+            "propensity_features": [[[1]], [[0, 1]]],
+            "propensity_bounds": [(0.5, 1.1), (0.9, 1.3)],
+            "n_factors": [2, 3],
+        },
+    ),
+    Case(
+        about(inspection.identifiability),
+        ROWS | {"random_state": 0, "n_starts": 3},
+        {"n_starts": [2, 4], "random_state": [1, 2]},
+    ),
+    Case(
+        about(inspection.bootstrap),
+        ROWS | {"n_resamples": 20, "random_state": 0},
+        {
+            "n_resamples": [21, 25],
+            "rows": [X[:3], X[:4]],
+            "groups": [np.arange(N) // 3, np.arange(N) // 5],
+            "random_state": [1, 2],
+        },
+    ),
+    Case(
+        about(inspection.column_importance),
+        ROWS | {"random_state": 0},
+        {"n_repeats": [2, 3], "max_rows": [50, 100], "random_state": [1, 2]},
+    ),
+    Case(about(inspection.goodness_of_fit), ROWS, {"n_bins": [4, 6]}),
+    Case(
+        about(inspection.relative_prevalence),
+        ROWS | {"by": GROUP},
+        {"by": [1, 2], "reference": ["upper", "lower"], "level": [0.8, 0.9]},
+    ),
+    Case(
+        about(inspection.history_test),
+        {"X": X, "s": VISITS, "chances": CHANCES, "n_draws": 19, "random_state": 0},
+        {"n_draws": [20, 25], "random_state": [1, 2], "chances": [-CHANCES]},
+    ),
+    Case(
+        inspection.unnamed_drivers,
+        DRIVEN,
+        {
+            "propensity_features": [[0], [1]],
+            "groups": [{"first": [0, 1]}, {"last": [2, 3]}],
+            "max_tried": [1, 2],
+        },
+    ),
+    Case(
+        priors.out_of_fold_scores,
+        ROWS | {"random_state": 0},
+        {
+            "scorer": [GaussianNB()],
+            "cv": [3, KFold(4)],
+            "random_state": [1, 2],
+            "sample_weight": [WEIGHT],
+        },
+    ),
+    Case(
+        lambda **settings: [row.class_prior for row in priors.compare_priors(**settings).rows],
+        ROWS | {"estimators": ["EN", "BBE"], "random_state": 0},
+        {
+            "estimators": [["EN"], ["BBE", "DEDPUL"]],
+            "scorer": [GaussianNB()],
+            "cv": [3, KFold(4)],
+            "single_sample": [False],
+            "random_state": [1, 2],
+        },
+    ),
+    Case(
+        lambda **settings: str(priors.compare_priors(**settings)).splitlines()[-1],
+        ROWS | {"estimators": ["EN", "BBE"], "random_state": 0},
+        {"max_disagreement": [1e-6]},
+    ),
+]
+INSPECTION[-2].call.__name__ = INSPECTION[-1].call.__name__ = "compare_priors"
+for case in INSPECTION[-2:]:
+    case.call.wrapped = priors.compare_priors
+
+LABELLING = [
+    Case(propensities(labelling.ConstantLabelling), {"label_frequency": 0.4}),
+    Case(
+        propensities(labelling.GeometricLabelling),
+        FEATURES,
+        {"signs": [[1, -1], [-1, -1]], "low": [0.1, 0.3], "high": [0.7, 0.9]},
+    ),
+    Case(
+        propensities(labelling.LogisticLabelling),
+        FEATURES,
+        {"coef": [2.0, [1.0, -1.0]], "intercept": [-1.0, 1.0]},
+    ),
+    Case(
+        propensities(labelling.OneAttributeLabelling),
+        {"feature": 0},
+        {"mean": [0.3, 0.6], "difference": [0.1, -0.2]},
+    ),
+    Case(
+        propensities(labelling.ProductLabelling),
+        {"features": [0]},
+        {"high": [0.8, 1.0], "low": [0.1, 0.3]},
+    ),
+    Case(
+        labelling.label,
+        {"X": X, "y": Y, "mechanism": labelling.ConstantLabelling(0.5), "random_state": 0},
+        {"random_state": [1, 2]},
+    ),
+    Case(
+        split,
+        {"random_state": 0},
+        {
+            "propensity_features": [*ONE_COLUMN, [1, 2]],
+            "n_splits": [3, 4],
+            "n_bins": [2, 10],
+            "random_state": [1, 2],
+        },
+        {"n_bins": {"propensity_features": [1]}},
+    ),
+]
+
+HARD = {"s": S, "y_pred": X[:, 1] > 0, "propensity": E}
+SOFT = {"s": S, "y_score": X[:, 1], "propensity": E}
+CLIP = {"clip": [0.4, 0.6]}
+WEIGHTS = {"sample_weight": [WEIGHT]}
+TRUE = {"y_true": Y, "y_prob": E}
+METRICS = [
+    *(
+        Case(getattr(metrics, f"ipw_{name}_score"), HARD, CLIP)
+        for name in ("accuracy", "f1", "precision", "recall")
+    ),
+    Case(metrics.ipw_average_precision_score, SOFT, CLIP),
+    Case(metrics.ipw_roc_auc_score, SOFT, CLIP),
+    Case(metrics.ipw_brier_score_loss, {"s": S, "y_prob": X[:, 0] / 2, "propensity": E}, CLIP),
+    Case(
+        metrics.ipw_scores,
+        {"s": S, "y_prob": E, "propensity": E},
+        CLIP | {"threshold": [0.3, 0.7]},
+    ),
+    *(
+        Case(getattr(metrics, f"probabilistic_{name}_score"), TRUE, WEIGHTS)
+        for name in ("f1", "precision", "recall")
+    ),
+    Case(metrics.class_prior_error, {"y_true": Y, "class_prior": 0.4}, WEIGHTS),
+    Case(
+        metrics.observed_log_likelihood,
+        {"s": S, "y_prob": E, "propensity": 0.5},
+        WEIGHTS | {"normalize": [True]},
+    ),
+    Case(metrics.propensity_accuracy_score, {"y_true": Y, "s": S, "propensity": E}, WEIGHTS),
+    Case(
+        metrics.propensity_mean_absolute_error,
+        {"propensity_true": E, "propensity": 0.5},
+        WEIGHTS | {"y_true": [Y]},
+    ),
+    Case(
+        audit.class_prior_from_audit,
+        {"s": S, "audited": AUDITED, "audit_probability": PROBABILITY},
+        WEIGHTS | {"audit_round": [ROUND], "level": [0.8, 0.9]},
+    ),
+    Case(
+        about(audit.suggest_audit),
+        ROWS | {"random_state": 0},
+        {
+            "n": [10, 20],
+            "audited": [AUDITED],
+            "audit_probability": [PROBABILITY],
+            "audit_round": [ROUND],
+            "random_state": [1, 2],
+        },
+        {
+            "audit_probability": {"audited": AUDITED},
+            "audit_round": {"audited": AUDITED, "audit_probability": PROBABILITY},
+        },
+    ),
+]
+
+COLUMNS = [
+    Case(encode, {"drop": ["visit"]}, OF_COLUMNS),
+    Case(
+        table_classifier,
+        {"propensity_features": ["age"], "drop": ["visit"]},
+        OF_COLUMNS
+        | {
+            "propensity_features": [["region"], ["wage"]],
+            "method": ["cross-fit"],
+            "classifier": ["boosting", GaussianNB()],
+            "propensity_only": [["age"]],
+        },
+    ),
+]
+TOOLS = [*INSPECTION, *LABELLING, *METRICS, *COLUMNS]
