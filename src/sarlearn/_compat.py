@@ -54,8 +54,8 @@ def n_threads() -> int:
 def one_blas_thread():
     """A context in which BLAS runs one thread: row blocks are the unit of parallel work.
 
-    Threads inside the product of one small block only wait for each other: a fit of
-    100,000 x 20 took 0.07 s of CPU with one, 2.6 s with two on a busy machine.
+    Threads inside the product of one small block only wait for each other, and on a busy machine
+    for long.
     """
     return _get_threadpool_controller().limit(limits=1, user_api="blas")
 

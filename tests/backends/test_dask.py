@@ -25,36 +25,59 @@ from dask_tools import (
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn._engine import logistic as _logistic
 from sarlearn._engine import stopping as _stopping
+from sarlearn._engine.newton import WideCurvature
 from sarlearn.backends.dask import read as _partitions
+from sarlearn.backends.dask.rows import FAN_IN, DaskRows
 
 pytestmark = quiet
 
 # -- the same answer ----------------------------------------------------------------------------
 
 
+@pytest.fixture
+def made(monkeypatch):
+    """Rows on Dask that the test makes, so that it can see how they were read."""
+    rows = []
+    init = DaskRows.__init__
+
+    def watched(self, *given, **named):
+        init(self, *given, **named)
+        rows.append(self)
+
+    monkeypatch.setattr(DaskRows, "__init__", watched)
+    return rows
+
+
 @pytest.mark.parametrize("n_parts", [1, 7, 50])
 @pytest.mark.parametrize("data", [continuous, discrete], ids=["columns", "groups"])
-def test_dense(client, data, n_parts):
+def test_dense(client, made, data, n_parts):
     for settings in ({}, {"stop": "fixed_point", "tol": 1e-5}):
         model = sar_em(data.columns, **settings)
         agree(model.fit(cut(data.X, n_parts), cut(data.s, n_parts)), clone_fit(model, data))
+        assert model.converged_
+    assert {(rows.shape, rows.is_sparse) for rows in made} == {((N, 6), False)}
+    assert set(made[0]._places) <= set(client.nthreads())  # the workers hold them, not we
 
 
 @pytest.mark.parametrize("n_parts", [1, 7, 50])
 @pytest.mark.parametrize("data", [continuous, discrete], ids=["columns", "groups"])
-def test_sparse_and_unknown_chunks(client, data, n_parts):
+def test_sparse_and_unknown_chunks(client, made, data, n_parts):
     expected = clone_fit(sar_em(data.columns), data)
     if data is discrete:
         X, s = sparse_chunks(cut(data.X, n_parts)), cut(data.s, n_parts)
     else:
         X, s = unknown(cut(data.X, n_parts)), unknown(cut(data.s, n_parts))
     agree(sar_em(data.columns).fit(X, s), expected)
+    assert made[0].is_sparse == (data is discrete)
+    assert made[0].shape == (N, 6)  # whatever the chunks did not say
 
 
-def test_labels_in_memory_beside_unknown_chunks(client):
+def test_labels_in_memory_beside_unknown_chunks(client, made):
     expected = clone_fit(sar_em(discrete.columns), discrete)
     X = sparse_chunks(unknown(cut(discrete.X, 5)))
     agree(sar_em(discrete.columns).fit(X, discrete.s), expected)
+    assert made[0].shape == (N, 6)
+    assert made[0].is_sparse
 
 
 @pytest.mark.parametrize("n_parts", [1, 7, 50])
@@ -69,25 +92,37 @@ def test_frames_with_weights(client, n_parts):
     assert list(found.feature_names_in_) == list("abcdef")
 
 
-def test_streaming_where_memory_is_short(place, monkeypatch):
+def test_streaming_where_memory_is_short(place, made, monkeypatch):
     """Blocks that are made anew every pass compute their targets again, to the same answer."""
     monkeypatch.setattr(_partitions, "SHARE", 0.0)
     model = sar_em(continuous.columns)
     agree(model.fit(cut(continuous.X, 3), cut(continuous.s, 3)), clone_fit(model, continuous))
+    assert made[0]._places is None  # nothing is kept
 
 
-def test_without_a_cluster():
+def test_without_a_cluster(made):
     """Dask's own threads serve where there is no client."""
     model = sar_em(continuous.columns)
     with dask.config.set(scheduler="threads"):
         agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
+    assert set(made[0]._places) == {"here"}
 
 
 def test_large_data_start_and_are_watched_on_the_same_rows(here, monkeypatch):
     monkeypatch.setattr(_logistic, "SUBSAMPLE_ROWS", 300)
     monkeypatch.setattr(_stopping, "SAMPLE_ROWS", 200)
+    parts, slopes = [], []
+    part, slope = DaskRows.part, _stopping.ModelSlopeRule._slope_of_all_rows
+    monkeypatch.setattr(DaskRows, "part", lambda *given: parts.append(part(*given)) or parts[-1])
+    monkeypatch.setattr(
+        _stopping.ModelSlopeRule,
+        "_slope_of_all_rows",
+        lambda rule: slopes.append(type(rule._rows)) or slope(rule),
+    )
     model = sar_em(continuous.columns)
     agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
+    assert 200 < parts[0].shape[0] <= 400  # where the start began
+    assert DaskRows in slopes  # and the verdict was that of all rows
 
 
 def test_wide_rows(here, monkeypatch):
@@ -95,30 +130,40 @@ def test_wide_rows(here, monkeypatch):
 
     monkeypatch.setattr(_em, "DENSE_COLUMNS", 3)
     monkeypatch.setattr(_logistic, "DENSE_COLUMNS", 3)
+    kinds = []
+    init = WideCurvature.__init__
+    monkeypatch.setattr(
+        WideCurvature,
+        "__init__",
+        lambda self, rows, *given: kinds.append(type(rows)) or init(self, rows, *given),
+    )
     model = sar_em(continuous.columns, window=2, tol=0.1)
     agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
     monkeypatch.setattr(_partitions, "SHARE", 0.0)
     agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
     model = sar_em(continuous.columns, stop="fixed_point", tol=1e-8)
     agree(model.fit(cut(continuous.X, 7), continuous.s), clone_fit(model, continuous))
+    assert DaskRows in kinds
 
 
-def test_many_bundles_and_a_tree_of_sums(here, monkeypatch):
+def test_many_bundles_and_a_tree_of_sums(here, made, monkeypatch):
     one_task_a_partition(monkeypatch)
     model = sar_em(discrete.columns)
     agree(model.fit(cut(discrete.X, 12), discrete.s), clone_fit(model, discrete))
+    assert len(made[0]._keys) == 11 > FAN_IN  # one partition is empty
 
 
-def test_several_columns_chunks_and_integers(here):
-    X = da.from_array(continuous.X, chunks=(500, 2))
-    agree(
-        sar_em(continuous.columns).fit(X, continuous.s),
-        clone_fit(sar_em(continuous.columns), continuous),
-    )
+def test_several_columns_chunks_and_integers(here, made):
+    whole = np.round(3 * continuous.X).astype(np.int32)
+    X = da.from_array(whole, chunks=(500, 2))
+    expected = sar_em(continuous.columns).fit(whole, continuous.s)
+    agree(sar_em(continuous.columns).fit(X, continuous.s), expected)
+    assert X.numblocks == (6, 3)
+    assert made[0].shape == (N, 6)
 
 
 @pytest.mark.parametrize("method", ["em", "weighting"])
-def test_known_propensity(place, method):
+def test_known_propensity(place, made, method):
     model = KnownPropensityClassifier(method, tol=1e-3 if method == "em" else None)
     expected = clone_fit(model, continuous, propensity=continuous.e, sample_weight=weight)
     X, s, e = (cut(values, 7) for values in (continuous.X, continuous.s, continuous.e))
@@ -126,6 +171,7 @@ def test_known_propensity(place, method):
     agree(model.fit(X, s, propensity=continuous.e, sample_weight=weight), expected)
     expected = clone_fit(model, continuous, propensity=0.6)
     agree(model.fit(X, s, propensity=0.6), expected)
+    assert [rows.shape[0] for rows in made] == [(weight > 0).sum()] * 2 + [N]
 
 
 @pytest.mark.parametrize("tasks", ["one a partition", "one a thread"])

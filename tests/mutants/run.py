@@ -1,13 +1,17 @@
 """Change one small thing in the source, run the tests that must notice, and write down who did.
 
-    python tests/mutants/run.py               # all of them; results in RESULTS.md
+    python tests/mutants/run.py               # all of them
     python tests/mutants/run.py inspection    # one list, or: those whose description has a word
+    python tests/mutants/run.py --missing     # those that have no result yet
+
+Results are kept in results.csv and told in RESULTS.md.
 
 The lists are the TOML files beside this one. Each change is made in a copy of the tree, so that
 nothing here is touched; the tests run in a process that already holds NumPy, SciPy and
 scikit-learn. Before anything is changed, the tests must pass as they are.
 """
 
+import csv
 import os
 import shutil
 import signal
@@ -15,12 +19,13 @@ import sys
 import tempfile
 import time
 import tomllib
-from dataclasses import dataclass, field
+import traceback
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-RESULTS = HERE / "RESULTS.md"
+RESULTS, TABLE = HERE / "RESULTS.md", HERE / "results.csv"
 # A test that takes longer has noticed: a climb that never ends is a failure, too.
 SECONDS = 300
 TARGET = 0.95
@@ -37,7 +42,6 @@ class Mutant:
     new: str
     tests: list[str]
     unnoticed: str = ""
-    noticed_by: str = field(default="", repr=False)
 
     @property
     def path(self) -> str:
@@ -45,34 +49,58 @@ class Mutant:
 
 
 def main(words: list[str]) -> int:
-    everything = mutants()
-    chosen = [m for m in everything if not words or m.room in words or _has(m, words)]
+    everything, known = mutants(), _known()
+    if words == ["--missing"]:
+        chosen = [mutant for mutant in everything if mutant.what not in known]
+    else:
+        chosen = [m for m in everything if not words or m.room in words or _has(m, words)]
     if not chosen:
-        print(f"No list and no change is called {' '.join(words)}.", file=sys.stderr)
+        print("There is nothing to do.", file=sys.stderr)
         return 2
     _import_what_all_need()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = _copy_of_the_tree(Path(folder))
         named = sorted({test for mutant in chosen for test in mutant.tests})
         print(f"{len(chosen)} changes, {len(named)} tests. First the tests as they are.")
-        failed = _failure(tree, named, seconds=3600)
+        failed = _failures(tree, named, 3600)
         if failed:
-            print(f"Not as they should be: {failed}", file=sys.stderr)
+            print("They fail as they are: " + "; ".join(failed), file=sys.stderr)
             return 1
         for number, mutant in enumerate(chosen, 1):
             began = time.monotonic()
-            mutant.noticed_by = _try(tree, mutant)
-            verdict = mutant.noticed_by or "NOT NOTICED"
+            known[mutant.what] = _try(tree, mutant)
+            verdict = known[mutant.what] or "NOT NOTICED"
             seconds = time.monotonic() - began
             print(f"{number:3} {mutant.room}: {mutant.what} -> {verdict} ({seconds:.0f} s)")
-    seen = sum(bool(mutant.noticed_by) for mutant in chosen)
-    print(f"{seen} of {len(chosen)} noticed.")
-    surprises = [m.what for m in chosen if bool(m.noticed_by) == bool(m.unnoticed)]
-    if surprises:
-        print("Not as the lists say: " + "; ".join(surprises), file=sys.stderr)
-    if not words:
-        RESULTS.write_text(_table(chosen), encoding="utf-8")
-    return int(bool(surprises) or seen < TARGET * len(chosen))
+            _keep(everything, known)
+    return _verdict(everything, known)
+
+
+def _verdict(everything: list[Mutant], known: dict[str, str]) -> int:
+    """Says what is not as it should be; 0 where all is well."""
+    measured = [mutant for mutant in everything if mutant.what in known]
+    seen = [mutant for mutant in measured if known[mutant.what]]
+    print(f"{len(seen)} of {len(measured)} noticed; {len(everything) - len(measured)} not tried.")
+    odd = [m.what for m in measured if bool(known[m.what]) == bool(m.unnoticed)]
+    if odd:
+        print("Not as the lists say: " + "; ".join(odd), file=sys.stderr)
+    return int(bool(odd) or len(seen) < TARGET * len(measured))
+
+
+def _known() -> dict[str, str]:
+    """Results so far: the test that noticed each change, or nothing."""
+    if not TABLE.exists():
+        return {}
+    with TABLE.open(encoding="utf-8", newline="") as stream:
+        return {row["what"]: row["noticed_by"] for row in csv.DictReader(stream)}
+
+
+def _keep(everything: list[Mutant], known: dict[str, str]) -> None:
+    rows = [(m.room, m.file, m.what, known[m.what]) for m in everything if m.what in known]
+    with TABLE.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerows([("room", "file", "what", "noticed_by"), *rows])
+    RESULTS.write_text(_told(everything, known), encoding="utf-8")
 
 
 def mutants() -> list[Mutant]:
@@ -97,7 +125,6 @@ def _has(mutant: Mutant, words: list[str]) -> bool:
 
 def _import_what_all_need() -> None:
     """Once, before the forks: these imports take longer than most of the tests."""
-    import hypothesis.extra.numpy
     import matplotlib
     import numba
     import pandas
@@ -108,7 +135,7 @@ def _import_what_all_need() -> None:
     import sklearn.linear_model
     import sklearn.model_selection
 
-    del hypothesis, matplotlib, numba, pandas, pytest, scipy, sklearn
+    del matplotlib, numba, pandas, pytest, scipy, sklearn
 
 
 def _copy_of_the_tree(folder: Path) -> Path:
@@ -127,30 +154,34 @@ def _try(tree: Path, mutant: Mutant) -> str:
     before = path.read_text(encoding="utf-8")
     path.write_text(before.replace(mutant.old, mutant.new), encoding="utf-8")
     try:
-        return _failure(tree, mutant.tests, SECONDS)
+        return next(iter(_failures(tree, mutant.tests, SECONDS, "-x")), "")
     finally:
         path.write_text(before, encoding="utf-8")
 
 
-def _failure(tree: Path, tests: list[str], seconds: float) -> str:
-    """The first of the tests that fails in a tree; empty where all pass."""
+def _failures(tree: Path, tests: list[str], seconds: float, *options: str) -> list[str]:
+    """The tests that fail in a tree."""
     log = tree.parent / "log.txt"
     process = os.fork()
     if process == 0:
-        _run_tests(tree, tests, log)
+        try:
+            _run_tests(tree, [*options, *tests], log)
+        finally:  # the child ends here, whatever happened
+            traceback.print_exc()
+            os._exit(70)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
-            return _first_failure(log, os.waitstatus_to_exitcode(status))
+            return _failed(log, os.waitstatus_to_exitcode(status))
         time.sleep(0.05)
     os.killpg(process, signal.SIGKILL)
     os.waitpid(process, 0)
-    return "did not end in time"
+    return ["did not end in time"]
 
 
-def _run_tests(tree: Path, tests: list[str], log: Path) -> None:
-    """In the child: tests of the tree in their own process, then the end."""
+def _run_tests(tree: Path, given: list[str], log: Path) -> None:
+    """In the child: the tests, with the source of the tree, then the end."""
     os.setsid()
     stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(stream, 1)
@@ -161,41 +192,48 @@ def _run_tests(tree: Path, tests: list[str], log: Path) -> None:
     sys.path.insert(0, str(tree / "src"))
     import pytest
 
-    code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", *tests])
+    code = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", *given])
     sys.stdout.flush()
     os._exit(int(code))
 
 
-def _first_failure(log: Path, code: int) -> str:
+def _failed(log: Path, code: int) -> list[str]:
     if code == 0:
-        return ""
+        return []
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     failed = [line.split(" ", 1)[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
     if failed:
-        return failed[0].split(" - ")[0]
+        return [name.split(" - ")[0] for name in failed]
     if code not in (1, 2):  # no test found, or pytest called wrongly
         raise RuntimeError("\n".join(lines[-20:]))
-    return "could not be imported"
+    return ["could not be imported"]
 
 
-def _table(found: list[Mutant]) -> str:
-    seen = [mutant for mutant in found if mutant.noticed_by]
+def _told(everything: list[Mutant], known: dict[str, str]) -> str:
+    tried = [mutant for mutant in everything if mutant.what in known]
+    seen = sum(bool(known[mutant.what]) for mutant in tried)
     lines = [
         "# Small changes in the source, and the tests that notice them",
         "",
-        "Written by `make mutants`. Each change is made alone, in a copy of the tree.",
+        "Written by `make mutants`. Each change is made alone, in a copy of the tree, and only the",
+        "tests that must notice it are run.",
         "",
-        f"**{len(seen)} of {len(found)} noticed ({len(seen) / len(found):.0%}).**",
+        f"**{seen} of {len(tried)} noticed ({seen / len(tried):.0%}).** "
+        + (
+            f"{len(everything) - len(tried)} more are listed and were not tried."
+            * (tried != everything)
+        ),
         "",
         "| room | change | noticed by |",
         "|---|---|---|",
     ]
-    for mutant in found:
-        by = f"`{mutant.noticed_by}`" if mutant.noticed_by else "**nobody**"
+    for mutant in tried:
+        by = f"`{known[mutant.what]}`" if known[mutant.what] else "**nobody**"
         lines.append(f"| {mutant.room} | {mutant.what} | {by.replace('|', chr(92) + '|')} |")
-    if len(seen) < len(found):
+    left = [mutant for mutant in tried if not known[mutant.what]]
+    if left:
         lines += ["", "## Not noticed, and why", ""]
-        lines += [f"- {m.what} (`{m.file}`): {m.unnoticed}" for m in found if not m.noticed_by]
+        lines += [f"- {m.what} (`{m.file}`): {m.unnoticed or 'not explained yet'}" for m in left]
     return "\n".join(lines) + "\n"
 
 

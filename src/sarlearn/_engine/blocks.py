@@ -18,17 +18,14 @@ from sarlearn._engine.on_demand import compiled_for, expect, in_use
 from sarlearn._engine.rows import Rows, rows_of
 from sarlearn._engine.units import Units
 
-# Elements a dense block holds (2 MB of float64). Measured on 54 columns: blocks of 1,000 to 8,000
-# rows run equally fast, 32,000 rows a third slower (they leave the second-level cache).
+# Elements a dense block holds: 2 MB of float64, which stay in the second-level cache.
 BLOCK_ELEMENTS = 2**18
-# Compiled passes see to the cache themselves; larger blocks save calls: 87 against 110 ns per row
-# and iteration at 54 columns.
+# Compiled passes see to the cache themselves; larger blocks save calls.
 COMPILED_BLOCK_ELEMENTS = 2**20
 # Below this many elements a thread costs more than it saves.
 THREAD_ELEMENTS = 2**21
 # Dense rows of so many columns, of which at most this share is not zero, are worked on as sparse
-# ones: fits of 100 columns took 0.2 to 0.4 of the CPU at a share of 0.15, 0.5 to 0.6 at 0.25; at a
-# share of 0.4 they took as long.
+# ones: an element of a sparse row costs a few times that of a dense one.
 PACK_COLUMNS, PACK_SHARE = 16, 0.25
 
 

@@ -209,9 +209,8 @@ def compare_priors(
         The observed labels.
     estimators : list of names, or dict of name to estimator, default=None
         Which methods. None runs cross-fit, BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1, EN
-        and SAR-EM. The cross-fit costs about ten times SAR-EM: on 10,000 x 20 it took 0.7 s
-        of 15 s for all, SAR-EM 0.1 s. "boosted", for classes that are not linear, runs where it
-        is named; it needs ``pip install 'sarlearn[boost]'``.
+        and SAR-EM; ``benchmarks/results/priors.csv`` says what each costs. "boosted", for classes
+        that are not linear, runs where it is named; it needs ``pip install 'sarlearn[boost]'``.
     scorer : classifier with ``predict_proba``, default=None
         Of the shared scores; None is logistic regression on standardised columns. A score
         method with a scorer of its own does not share.

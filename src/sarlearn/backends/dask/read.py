@@ -43,7 +43,7 @@ from sarlearn.backends.dask.rows import (
 SHARE = 0.5
 # Partitions are worked on together, up to so many bytes: streamed ones, and those that are kept.
 BUNDLE_BYTES, KEPT_BYTES = 2**24, 2**33
-# A pass over so many bytes takes a thread about as long as a task costs the scheduler: 1 ms.
+# A pass over so many bytes takes a thread about as long as a task costs the scheduler.
 TASK_BYTES = 2**22
 
 
