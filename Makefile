@@ -9,10 +9,10 @@ DOCS    = $(VENV)/.docs
 MINIMUM = .venv-minimum
 SITE    = docs/_build/html
 
-.PHONY: help demo test test-docs test-minimum fuzz bench reproduce lint format docs clean
+.PHONY: help demo test test-docs test-minimum fuzz mutants bench reproduce lint format docs clean
 
 help:
-	@echo "make demo | test | docs | test-docs | test-minimum | fuzz | lint | format | clean"
+	@echo "make demo | test [RANDOM=1] | docs | test-docs | test-minimum | fuzz | mutants | lint | format | clean"
 	@echo "     bench [QUICK=1] | reproduce [FULL=1]"
 
 $(BIN)/python:
@@ -34,9 +34,14 @@ $(DOCS): pyproject.toml | $(BIN)/python
 demo: $(LIGHT)
 	$(BIN)/sarlearn demo
 
-# Two test processes, one thread each.
+# Two test processes, one thread each; with RANDOM=1 in a random order of tests.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-fail-under=95
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-fail-under=95 \
+		$(if $(RANDOM),--random-order)
+
+# Small changes of the source, and the tests that must notice them. By hand, not in CI.
+mutants: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/mutants/run.py
 
 # Ten thousand new examples of data and settings, with whatever fails shrunk to a small one.
 fuzz: $(READY)

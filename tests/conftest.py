@@ -41,6 +41,15 @@ def few_are_many(monkeypatch):
     return apply
 
 
+@pytest.fixture
+def fits_alone():
+    """Fits do without their second opinion, which takes longer than they do."""
+    from sarlearn.classifiers._trust import no_second_opinion
+
+    with no_second_opinion():
+        yield
+
+
 needs_data = pytest.mark.skipif(
     "SARLEARN_DATA" not in os.environ,
     reason="SARLEARN_DATA is not set: the real data sets are not here",

@@ -70,6 +70,7 @@ BESIDE_AUDITS = {
     "audit_probability": {"audited": AUDITED},
     "audit_round": {"audited": AUDITED, "audit_probability": PROBABILITY},
 }
+KNOWN_PRIOR = [0.4, (0.31, 0.33), {"mean": 0.6, "standard_error": 0.02}]
 COLUMNS = [[0, 1], [1], "all"]
 POS_LABEL = {"pos_label": [1, 2]}
 AS_WORDS = {"pos_label": {"y": WORDS}}
@@ -88,6 +89,7 @@ LEARNERS = [
         | {
             "propensity_features": COLUMNS,
             "classifier_features": [[0, 1, 2], [1, 2]],
+            "class_prior": KNOWN_PRIOR,
             "decay": [1.0, 0.7, 0.5],
             "propensity_C": [0.01, 0.1],
             "single_sample": [False],
@@ -105,7 +107,7 @@ LEARNERS = [
         | {
             "propensity_features": COLUMNS,
             "classifier_features": [[0, 1, 2], [1, 2]],
-            "class_prior": [0.4, (0.31, 0.33), {"mean": 0.6, "standard_error": 0.02}],
+            "class_prior": KNOWN_PRIOR,
             "C": [0.5, 10.0],
             "Cs": [(0.01,), (0.05, 0.2)],
             "cv": [3, KFold(4)],
@@ -128,6 +130,7 @@ LEARNERS = [
         | POS_LABEL
         | {
             "method": ["weighting"],
+            "class_prior": KNOWN_PRIOR,
             "propensity": [0.3, 0.6, np.minimum(1.2 * E, 1.0)],
             "classifier": [GaussianNB()],
             "sample_weight": [WEIGHT],
@@ -173,6 +176,7 @@ LEARNERS = [
             "classifier_features": [[0, 1], [0, 1, 3]],
             "C": [0.1, 5.0],
             "propensity_C": [0.1, 5.0],
+            "class_prior": [0.6, (0.8, 0.9), {"mean": 0.55, "standard_error": 0.01}],
             "link": ["cloglog"],
             "propensity_link": ["cloglog"],
             "tol": [1e-1, 1e-3],
@@ -191,6 +195,7 @@ LEARNERS = [
         | POS_LABEL
         | {
             "propensity_features": [[0, 1], [1]],
+            "class_prior": KNOWN_PRIOR,
             "learning_rate": [0.05, 0.3],
             "max_leaf_nodes": [2, 3],
             "min_samples_leaf": [5, 40],

@@ -187,12 +187,14 @@ def _run_tests(tree: Path, given: list[str], log: Path) -> None:
     os.dup2(stream, 1)
     os.dup2(stream, 2)
     os.chdir(tree)
-    sys.dont_write_bytecode = True  # two changes within a second would look alike
+    # Changed files are never kept compiled: two changes within a second would look alike.
+    sys.dont_write_bytecode = "-x" in given
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["PYTHONPATH"] = str(tree / "src")
     sys.path.insert(0, str(tree / "src"))
     import pytest
 
-    code = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", *given])
+    code = pytest.main(["-q", "-p", "no:cacheprovider", "--tb=no", *given])
     sys.stdout.flush()
     os._exit(int(code))
 
