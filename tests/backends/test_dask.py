@@ -154,7 +154,7 @@ def test_many_bundles_and_a_tree_of_sums(here, made, monkeypatch):
 
 
 def test_several_columns_chunks_and_integers(here, made):
-    whole = np.round(3 * continuous.X).astype(np.int32)
+    whole = np.round(100 * continuous.X).astype(np.int32)
     X = da.from_array(whole, chunks=(500, 2))
     expected = sar_em(continuous.columns).fit(whole, continuous.s)
     agree(sar_em(continuous.columns).fit(X, continuous.s), expected)
