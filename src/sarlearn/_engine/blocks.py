@@ -186,7 +186,7 @@ def packed(X, fits: float):
     """
     if sparse.issparse(X) or not is_packable(X):
         return X
-    expect(X.shape[0], int(np.count_nonzero(X)), True, X.dtype.name, fits)
+    expect(X.shape[0], int(PACK_SHARE * X.size), True, X.dtype.name, fits)
     return pack(X) if in_use(True, X.dtype.name) else X
 
 

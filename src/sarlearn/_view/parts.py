@@ -1,5 +1,6 @@
 """A fitted model taken apart: the last estimator, what it sees, and the attributes of the user."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,8 +49,18 @@ class Attribute:
         """The different known values: numbers rising, words by falling frequency."""
         if self.numeric:
             return np.unique(self.values[~np.isnan(self.values)])
-        found, counts = np.unique(self.values.astype(str), return_counts=True)
-        return found[np.argsort(-counts, kind="stable")].astype(object)
+        counts = Counter(self.values.tolist())
+        ranked = sorted(counts, key=lambda word: (-counts[word], word))
+        return np.array(ranked, dtype=object)
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The place of each row's value among the distinct ones, after them where it is missing."""
+        if self.numeric:
+            return np.searchsorted(self.distinct, self.values)  # NaN comes last
+        place = {word: code for code, word in enumerate(self.distinct.tolist())}
+        found = map(place.__getitem__, self.values.tolist())
+        return np.fromiter(found, dtype=np.intp, count=len(self.values))
 
     @property
     def is_curve(self) -> bool:
@@ -67,8 +78,7 @@ class Attribute:
             return _squeeze(codes, names)
         distinct = list(self.distinct)
         kept = distinct if len(distinct) <= max_strata else distinct[: max_strata - 1]
-        code_of = {value: code for code, value in enumerate(kept)}
-        codes = np.array([code_of.get(value, len(kept)) for value in self.values])
+        codes = np.minimum(self.codes, len(kept))
         return _squeeze(codes, [value_text(value) for value in kept] + [OTHER_VALUES])
 
 

@@ -71,9 +71,13 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
 
 
 def _from_labels_alone(final):
-    """The same learner, not fitted, without propensity attributes and without a known prior."""
+    """The same learner, not fitted, without propensity attributes and without a known prior.
+
+    Its penalty is the one that was chosen: to choose again takes most of a cross-fit's time.
+    """
     own = final.get_params(deep=False)
-    simpler = {"propensity_features": (), "class_prior": None}
+    simpler: dict = {"propensity_features": (), "class_prior": None}
+    simpler |= {"Cs": (final.C_,)} if hasattr(final, "C_") else {}
     return clone(final).set_params(**{name: simpler[name] for name in simpler if name in own})
 
 
