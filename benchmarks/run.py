@@ -1,9 +1,9 @@
 """Run the benchmarks: ``python -m benchmarks.run [--quick] [--only PART ...]``.
 
 Parts are the keys of the workloads (a to f, and the real ones where SARLEARN_DATA is set),
-``scaling``, ``small``, ``startup`` and ``dask``. Every measurement is a process of its own, one
-after the other. A full run renews the tracked results, the table in README.md and the figure; a
-quick one (fewer rows, fewer repetitions) goes to ``results/quick`` and only prints.
+``scaling``, ``small``, ``startup``, ``users`` and ``dask``. Every measurement is a process of its
+own, one after the other. A full run renews the tracked results, the table in README.md and the
+figure; a quick one (fewer rows, fewer repetitions) goes to ``results/quick`` and only prints.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import report, startup, store
+from benchmarks import report, startup, store, users
 from benchmarks.dask_measure import ROW_BYTES
 from benchmarks.workloads import SMALL, Workload, available
 
-OTHER_PARTS = ["scaling", "small", "startup", "dask"]
+OTHER_PARTS = ["scaling", "small", "startup", "users", "dask"]
 SCALING_ROWS = [5_000, 16_000, 50_000, 160_000, 500_000, 1_600_000, 5_000_000]
 SLOW_REAL = {"adult", "ijcnn", "covtype"}  # no part of a quick run unless asked for
 UNPACKED = {"a", "newsgroups"}  # sparse, and small enough for the naive way to unpack
@@ -128,6 +128,10 @@ class Benchmark:
                 out.append((f"small fits, {workload.key}", lambda w=workload: self.small(w)))
         if "startup" in parts:
             out.append(("start-up", self.startup))
+        if "users" in parts:
+            for name in users.PARTS:
+                step = partial(users.run, name, self.folder, quick=self.plan.quick)
+                out.append((f"users, {name}", step))
         if "dask" in parts:
             out += self._dask_steps()
         return out

@@ -13,6 +13,7 @@ KEYS = {
     "startup": ("what",),
     "machine": ("what",),
     "dask": ("case", "rows", "workers"),
+    "users": ("case", "step", "rows", "columns"),
 }
 
 

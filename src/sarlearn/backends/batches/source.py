@@ -212,15 +212,21 @@ def _from_duckdb(relation, names: list[str]):
 
 
 def read_batches(dataset, names: list[str] | None = None) -> Iterator:
-    """Record batches of a dataset in the order of its files, little of them ahead."""
-    import pyarrow.dataset as ds
+    """Record batches of a dataset, in the order of its files, one part of a file at a time.
 
-    options: dict[str, Any] = {"batch_readahead": 2, "fragment_readahead": 1}
-    if getattr(getattr(dataset, "format", None), "default_extname", "") == "parquet":
-        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-            use_buffered_stream=True, pre_buffer=False
-        )
-    return dataset.to_batches(columns=names, **options)
+    Arrow's own read-ahead has no limit: where a pass was slower than the disk, it took in the whole
+    table (1.8 GB of 20 million rows).
+    """
+    options = {"batch_readahead": 0, "fragment_readahead": 0, "use_threads": False}
+    try:
+        fragments = dataset.get_fragments()
+    except ValueError:  # a filtered one has none to give
+        yield from dataset.to_batches(columns=names, **options)
+        return
+    for fragment in fragments:
+        split = getattr(fragment, "split_by_row_group", lambda whole=fragment: [whole])
+        for part in split():
+            yield from part.to_batches(schema=dataset.schema, columns=names, **options)
 
 
 def dataset_of(path: str):

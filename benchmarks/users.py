@@ -1,0 +1,286 @@
+"""What users wait for: the command line, the default learner, first fits, batches, SQL.
+
+    python -m benchmarks.users                                  # all, batches of a million rows
+    python -m benchmarks.users --only batches --rows 20000000
+
+Parts: ``command`` (fit and score 100,000 rows of Adult, where SARLEARN_DATA names the data),
+``crossfit`` (the cross-fit in SAR-EM fits with C=10), ``first`` (a first fit on a fresh
+installation), ``batches`` (fit and score Parquet files through the command line), ``sql`` (scores
+by DuckDB). Every measurement is a process of its own; the peak of memory is the resident set that
+the system tells of it. Rows replace those of the same key in ``results/users.csv``.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit
+
+from benchmarks import store
+
+ADULT_ROWS = 100_000
+COLUMNS = 20
+FILE_ROWS = 500_000
+QUICK_CROSS_FITS = ("a", "b", "newsgroups")
+CROSS_FITS = (*QUICK_CROSS_FITS, "d", "adult", "ijcnn")
+
+
+def process(arguments: list[str], **environment: str) -> dict:
+    """Run this interpreter; CPU and wall seconds, peak memory in MB, and what was printed."""
+    given = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | environment
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        start = time.perf_counter()
+        running = subprocess.Popen(
+            [sys.executable, *arguments], stdout=out, stderr=err, env=given, cwd=store.HERE.parent
+        )
+        _, status, used = os.wait4(running.pid, 0)
+        wall = time.perf_counter() - start
+        running.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0), err.seek(0)
+        if running.returncode:
+            raise RuntimeError(f"{arguments}: {err.read()[-2000:]}")
+        return {
+            "cpu": used.ru_utime + used.ru_stime,
+            "wall": wall,
+            "peak_mb": used.ru_maxrss / 1024,
+            "printed": out.read(),
+        }
+
+
+def sarlearn(*arguments: str) -> dict:
+    found = process(["-m", "sarlearn", *arguments])
+    found.pop("printed")
+    return found
+
+
+# -- the parts -----------------------------------------------------------------------------------
+
+
+def command(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
+    """Fit and score a table of numbers and words, as it is typed."""
+    if not os.environ.get("SARLEARN_DATA"):
+        return
+    rows = ADULT_ROWS // 10 if quick else ADULT_ROWS
+    table, model = folder / "adult.csv", folder / "adult.skops"
+    n_columns = write_adult(table, rows)
+    sarlearn("compile")
+    named = ["--label", "labelled", "--propensity", "education,occupation", "--force"]
+    fit = sarlearn("fit", str(table), *named, "-o", str(model))
+    scored = folder / "scored.csv"
+    score = sarlearn("predict", str(model), str(table), "-o", str(scored), "--force")
+    for step, found in (("fit", fit), ("score", score)):
+        yield {
+            "case": "command line, Adult",
+            "step": step,
+            "rows": rows,
+            "columns": n_columns,
+        } | found
+
+
+def write_adult(path: Path, n_rows: int) -> int:
+    """Rows of Adult, drawn again and again, with labels for some incomes above 50,000."""
+    import pandas as pd
+
+    source = Path(os.environ["SARLEARN_DATA"]) / "adult" / "adult.data.gz"
+    names = "age workclass weight education years_of_education marital occupation relationship"
+    names += " race sex gain loss hours country income"
+    whole = pd.read_csv(source, names=names.split(), skipinitialspace=True, na_values="?")
+    rng = np.random.default_rng(0)
+    table = whole.iloc[rng.integers(len(whole), size=n_rows)].reset_index(drop=True)
+    chance = expit((table["years_of_education"] - 10) / 2)
+    s = (table.pop("income") == ">50K") & (rng.random(n_rows) < chance)
+    table.assign(labelled=s.astype(int)).to_csv(path, index=False)
+    return table.shape[1]
+
+
+def batches(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
+    """Fit and score Parquet files in batches: float32, numbers only."""
+    rows = 100_000 if quick else rows
+    data, model = folder / "parts", folder / "parts.skops"
+    write_parts(data, rows)
+    sarlearn("compile")
+    pattern = str(data / "*.parquet")
+    named = ["--label", "labelled", "--propensity", "x0,x1", "--force"]
+    fit = sarlearn("fit", pattern, *named, "-o", str(model), "--batches")
+    scored = folder / "scored.parquet"
+    score = sarlearn("predict", str(model), pattern, "-o", str(scored), "--force")
+    size = sum(path.stat().st_size for path in data.iterdir()) / 1e6
+    for step, found in (("fit", fit), ("score", score)):
+        yield {
+            "case": "batches",
+            "step": step,
+            "rows": rows,
+            "columns": COLUMNS,
+            "file_mb": size,
+        } | found
+
+
+def write_parts(folder: Path, n_rows: int) -> None:
+    """A problem of 20 columns, two of which decide who gets labelled, in several files."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir()
+    coef = np.random.default_rng(1).normal(size=COLUMNS)
+    rng = np.random.default_rng(0)
+    for number, first in enumerate(range(0, n_rows, FILE_ROWS)):
+        n = min(FILE_ROWS, n_rows - first)
+        X = rng.standard_normal((n, COLUMNS), dtype=np.float32)
+        y = rng.random(n) < expit(X @ coef - 1)
+        s = y & (rng.random(n) < expit(0.3 + X[:, 0] - 0.7 * X[:, 1]))
+        columns = {f"x{j}": X[:, j] for j in range(COLUMNS)} | {"labelled": s.astype(np.int8)}
+        path = folder / f"part{number:04d}.parquet"
+        pq.write_table(pa.table(columns), path, row_group_size=100_000)
+
+
+def crossfit(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
+    """The default learner in units of a SAR-EM fit with the penalty of its first step."""
+    from benchmarks.workloads import available
+
+    wanted = QUICK_CROSS_FITS if quick else CROSS_FITS
+    for workload in available():
+        if workload.key in wanted:
+            size = workload.quick_rows if quick else workload.rows
+            found = process(
+                ["-m", "benchmarks.users", "--measure", json.dumps([workload.key, size])],
+                SARLEARN_COMPILED="1",
+            )
+            measured = json.loads(found["printed"])
+            yield {
+                "case": "cross-fit",
+                "step": workload.key,
+                "peak_mb": found["peak_mb"],
+            } | measured
+
+
+def measure_cross_fit(key: str, n_rows: int) -> dict:
+    """In this process, after small fits that load what is compiled."""
+    import warnings
+
+    from benchmarks.workloads import BY_KEY
+    from sarlearn import CrossFitSARClassifier, SAREMClassifier
+
+    warnings.simplefilter("ignore")
+    problem = BY_KEY[key].problem(n_rows)
+    models = {
+        "sarem": SAREMClassifier(problem.columns, C=10.0),
+        "cross": CrossFitSARClassifier(problem.columns, random_state=0),
+    }
+    seconds: dict[str, float] = {}
+    for name, model in models.items():
+        model.fit(problem.X[:2000], problem.s[:2000])
+        times = []
+        for _ in range(3 if n_rows < 60_000 else 1):
+            start = time.process_time()
+            model.fit(problem.X, problem.s)
+            times.append(time.process_time() - start)
+        seconds[name] = min(times)
+    return {
+        "rows": problem.X.shape[0],
+        "columns": problem.X.shape[1],
+        "cpu": seconds["cross"],
+        "ratio": seconds["cross"] / seconds["sarem"],
+    }
+
+
+FIRST = """
+import time, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from sarlearn import SAREMClassifier
+rng = np.random.default_rng(0)
+X = rng.normal(size=({rows}, 10))
+s = (X[:, 0] + X[:, 1] > 0) & (rng.random({rows}) < 0.5)
+for _ in range(2):
+    start = time.process_time()
+    SAREMClassifier([1]).fit(X, s)
+    print(time.process_time() - start)
+"""
+
+
+def first(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
+    """A first fit where nothing was compiled yet, and the one after it."""
+    for size in (1_000, 30_000):
+        cache = folder / f"numba{size}"
+        found = process(["-c", FIRST.format(rows=size)], NUMBA_CACHE_DIR=str(cache))
+        one, two = map(float, found["printed"].split())
+        yield {
+            "case": "first fit, no cache",
+            "step": "first over second",
+            "rows": size,
+            "columns": 10,
+            "cpu": one,
+            "ratio": one - two,
+        }
+
+
+SQL = """
+import json, sys, time
+import duckdb, numpy as np, pandas as pd
+from sarlearn import make_table_classifier, to_sql
+rows = int(sys.argv[1])
+rng = np.random.default_rng(0)
+table = pd.DataFrame(rng.normal(size=(rows, 10)), columns=list("abcdefghij"))
+table["word"] = rng.choice(["one", "two", "three"], rows)
+s = (table["a"] > 0) & (rng.random(rows) < 0.5)
+model = make_table_classifier(["b", "word"]).fit(table[:20000], s[:20000])
+query = to_sql(model, "duckdb").select("t")
+database = duckdb.connect(config={"threads": 1})
+database.register("t", table)
+start = time.process_time()
+scored = database.execute(query).df()
+by_sql = time.process_time() - start
+start = time.process_time()
+expected = model.predict_proba(table)[:, 1]
+apart = float(np.abs(scored["probability"] - expected).max())
+print(json.dumps({"cpu": by_sql, "ratio": (time.process_time() - start) / by_sql, "apart": apart}))
+"""
+
+
+def sql(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
+    """Scores by DuckDB against those of Python."""
+    size = 20_000 if quick else 1_000_000
+    found = process(["-c", SQL, str(size)])
+    measured = json.loads(found["printed"])
+    yield {"case": "SQL, DuckDB", "step": "score", "rows": size, "columns": 11} | measured
+
+
+PARTS = {
+    "command": command,
+    "crossfit": crossfit,
+    "first": first,
+    "batches": batches,
+    "sql": sql,
+}
+
+
+def run(part: str, folder: Path, rows: int = 1_000_000, quick: bool = False) -> None:
+    """One part; what it finds goes to the results as it comes."""
+    with tempfile.TemporaryDirectory() as work:
+        for row in PARTS[part](Path(work), rows, quick):
+            row.pop("printed", None)
+            store.merge("users", [row | {"load": os.getloadavg()[0]}], folder)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of batches")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    if chosen.measure:
+        print(json.dumps(measure_cross_fit(*json.loads(chosen.measure))))
+        return
+    for part in chosen.only:
+        run(part, store.RESULTS, chosen.rows)
+
+
+if __name__ == "__main__":
+    main()
