@@ -165,3 +165,34 @@ def test_generated_workloads_are_the_same_every_time(key):
     assert abs(first.X - again.X).max() == 0
     assert np.array_equal(first.s, again.s)
     assert 0 < first.s.mean() < 0.5
+
+
+def test_what_users_wait_for_is_measured_and_judged(tmp_path):
+    from benchmarks import user_tables, users
+
+    found = users.process(["-c", "print(sum(range(10**6)))"])
+    assert found["printed"].strip() == "499999500000"
+    assert found["cpu"] > 0
+    assert 1 < found["peak_mb"] < 1000
+    size = {"rows": 100_000, "columns": 14}
+    rows = [
+        {"case": "command line, Adult", "step": "fit", "cpu": 7.0, **size},
+        {"case": "command line, Adult", "step": "score", "cpu": 4.0, **size},
+        {"case": "cross-fit", "step": "a", "cpu": 1.0, "ratio": 2.5, **size},
+    ]
+    store.merge("users", rows, tmp_path)
+    seen, judged = user_tables.user_tables(tmp_path)
+    assert next(row[:3] for row in seen.rows) == ["command line, Adult", "fit", "100,000"]
+    assert [row[2:] for row in judged.rows] == [["11", "**missed**"], ["2.5", "met"]]
+    assert user_tables.user_tables(tmp_path / "nothing") == []
+
+
+def test_parts_of_a_table_are_a_problem_of_labels(tmp_path, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet")
+    from benchmarks import users
+
+    monkeypatch.setattr(users, "FILE_ROWS", 400)
+    users.write_parts(tmp_path / "parts", 1000)
+    table = pq.read_table(tmp_path / "parts")
+    assert (len(table), len(list((tmp_path / "parts").iterdir()))) == (1000, 3)
+    assert 0.05 < np.mean(table["labelled"].to_numpy()) < 0.5

@@ -189,3 +189,17 @@ def test_how_columns_were_read_is_plain_data():
     assert [row["dropped"] for row in rows] == ["", "", "", "holds a single value", "left out"]
     assert rows[1]["levels"] == 3
     assert rows[0]["example"] == str(data["age"][0])
+
+
+def test_medians_of_many_parts_are_good_to_one_part_in_4096(monkeypatch):
+    from sarlearn.tables import sums
+
+    monkeypatch.setattr(sums, "SKETCHES", 3)
+    rng = np.random.default_rng(0)
+    parts = [pd.DataFrame({"x": rng.normal(size=6000) + k}) for k in range(8)]
+    found = sums.merged(sums.column_sums(part, ()) for part in parts)["x"]
+    assert sum(len(values) for values, _ in found.sketch) <= 3 * sums.SKETCH
+    assert sum(len(v) * weight for v, weight in found.sketch) == pytest.approx(48_000)
+    everything = np.sort(np.concatenate([part["x"] for part in parts]))
+    rank = np.searchsorted(everything, found.median) / len(everything)
+    assert rank == pytest.approx(0.5, abs=3 / sums.SKETCH)

@@ -6,7 +6,7 @@ nothing can be done (:func:`refuse_dask`).
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 __all__ = ["each_part", "elsewhere", "lazily", "read_rows", "refuse_dask"]
@@ -91,7 +91,7 @@ def lazily(about: Callable[[Any], dict] = lambda model: {}) -> Callable[[Callabl
     return decorate
 
 
-def each_part(X, function: Callable, *arguments) -> list:
+def each_part(X, function: Callable, *arguments) -> Iterable:
     """``function(part, *arguments)`` of every partition or batch, in order."""
     if is_batches(X):
         return X.each(function, *arguments)

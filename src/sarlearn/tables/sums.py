@@ -6,6 +6,7 @@ by at most one part in as many.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +27,8 @@ from sarlearn.tables.readings import ColumnReading
 from sarlearn.tables.skew import quantiles, to_log
 
 SKETCH = 4096
+# Sketches of so many partitions are kept as they are; more become one of half as many values.
+SKETCHES = 64
 
 
 @dataclass
@@ -58,7 +61,7 @@ class ColumnSums:
         if other.reading.kind != self.reading.kind and not (self.cells or other.cells):
             self.reading.kind = other.reading.kind
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.sketch = self.sketch + other.sketch
+        self.sketch = _thinned(self.sketch + other.sketch)
         self.cells = self.cells + other.cells
         return self
 
@@ -140,10 +143,23 @@ def _sketch(values: np.ndarray) -> tuple[np.ndarray, float]:
     return values[places.astype(int)], len(values) / SKETCH
 
 
-def merged(parts: list[dict[str, ColumnSums]]) -> dict[str, ColumnSums]:
+def _thinned(sketches: list[tuple[np.ndarray, float]]) -> list[tuple[np.ndarray, float]]:
+    """The same, or values of them that are evenly spaced by weight, where there are many."""
+    if sum(len(values) for values, _ in sketches) <= SKETCHES * SKETCH:
+        return sketches
+    values = np.concatenate([values for values, _ in sketches])
+    weights = np.concatenate([np.full(len(values), weight) for values, weight in sketches])
+    order = np.argsort(values, kind="stable")
+    ends, n_values = np.cumsum(weights[order]), SKETCHES * SKETCH // 2
+    places = np.searchsorted(ends, (np.arange(n_values) + 0.5) * ends[-1] / n_values)
+    return [(values[order[places]], ends[-1] / n_values)]
+
+
+def merged(parts: Iterable[dict[str, ColumnSums]]) -> dict[str, ColumnSums]:
     """The sums of the whole table. What cells of text mean is decided here, over all of them."""
-    total = parts[0]
-    for part in parts[1:]:
+    left = iter(parts)
+    total = next(left)
+    for part in left:
         for name, sums in part.items():
             total[name] += sums
     for name, sums in total.items():

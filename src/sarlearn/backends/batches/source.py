@@ -114,9 +114,9 @@ class Batches:
                 frame = transform(frame)
             yield frame, table.select(further)
 
-    def each(self, function: Callable, *arguments) -> list:
-        """``function(frame, *arguments)`` of every chunk, in order."""
-        return [function(frame, *arguments) for frame, _ in ahead(self.frames())]
+    def each(self, function: Callable, *arguments) -> Iterator:
+        """``function(frame, *arguments)`` of every chunk, in order, as they are asked for."""
+        return (function(frame, *arguments) for frame, _ in ahead(self.frames()))
 
     def predict(self, method: Callable, label: str | None = None) -> np.ndarray:
         """A prediction of every row."""
