@@ -16,6 +16,7 @@ from sarlearn.exceptions import (
     ShapeWarning,
     TrustWarning,
     UnidentifiedWarning,
+    UnnamedDriverWarning,
 )
 from sarlearn.inspection import relative_prevalence, unnamed_drivers
 from sarlearn.labelling import GeometricLabelling, label
@@ -113,6 +114,19 @@ def test_5_a_driver_that_was_not_named_is_found():
     assert "x3" not in unnamed_drivers(X, s, [2, 3])
 
 
+def test_5_a_strong_driver_left_out_is_told_with_the_fit(learner):
+    """The class model absorbs it, and takes every positive for labelled: no score test sees it."""
+    X, y, _, rng = linear(2000, seed=5)
+    s = y & (rng.random(len(y)) < expit(X[:, 2] + 3 * X[:, 3]))
+    model, warned = told(fresh(learner, [2]), X, s)
+    assert y.mean() - model.class_prior_ > 0.1 or holds(model, y.mean())
+    (found,) = [one for one in warned if isinstance(one, UnnamedDriverWarning)]
+    assert "x3" in found.columns
+    assert model.certainty_ in ("only by the model's shape", "not at all")
+    _, warned = told(fresh(learner, [2, 3]), X, s)
+    assert not any(isinstance(one, UnnamedDriverWarning) for one in warned)
+
+
 def test_6_a_column_that_follows_from_the_label_is_named(learner):
     X, _, s, rng = linear()
     drug = np.where(s, rng.uniform(1, 2, len(s)), 0.0)
@@ -122,6 +136,7 @@ def test_6_a_column_that_follows_from_the_label_is_named(learner):
         (found,) = [one for one in warned if isinstance(one, LeakageWarning)]
         assert list(found.columns) == ["x4"]
         assert model.certainty_ == "not at all"
+        assert model.class_prior_range_[1] == 1
 
 
 def presence(n_background, seed=0):

@@ -6,7 +6,8 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn._engine import boosting, likelihood
-from sarlearn._engine.boosting import BoostingSettings, Rows, fit_boosted
+from sarlearn._engine.boosting import fit_boosted
+from sarlearn._engine.boosting_data import BoostingSettings, Rows
 from sarlearn._engine.boosting_loss import loss_derivatives
 from sarlearn._engine.folds import Folds
 from sarlearn._engine.linear_columns import LinearColumns

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from conftest import make_pu
-from sarlearn import CrossFitSARClassifier, SAREMClassifier
+from sarlearn import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier
 from sarlearn._view.parts import take_apart
 from sarlearn.cli import run
 from sarlearn.inspection import bootstrap, scar_test
@@ -119,7 +119,7 @@ def test_what_does_not_apply_says_so():
     other = CrossFitSARClassifier(cv=2, random_state=0, classifier=LogisticRegression())
     found = run_checks(other.fit(data.X, data.s), data.X, data.s, **SMALL)
     assert found["scar_test"]["text"].startswith("No propensity column was named")
-    assert found["intervals"]["text"].startswith("Made for logistic models only")
+    assert found["intervals"]["text"].startswith("Made for logistic models and Boosted")
     scar = run_checks(SAREMClassifier().fit(data.X, data.s), data.X, data.s, **SMALL)
     assert [row["name"] for row in scar["intervals"]["rows"]] == ["class prior", "label frequency"]
     assert [row["name"] for row in scar["sensitivity"]["choices"]] == ["decay 0.8", "decay 1"]
@@ -144,3 +144,15 @@ def test_fit_with_checks(tmp_path, capsys, monkeypatch):
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "How much would other choices change?" in html
     assert html.count("<svg") == 9
+
+
+def test_boosted_models_are_checked_in_full():
+    pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+    data = make_pu(300, 4)
+    model = BoostedSARClassifier([0], max_iter=5, cv=2, n_runs=1, random_state=0)
+    found = run_checks(model.fit(data.X, data.s), data.X, data.s, **SMALL)
+    assert found["intervals"]["rows"][0]["name"] == "class prior"
+    assert f"the model holds {model.class_prior_:.1%}" in found["identifiability"]["text"]
+    assert [row["name"] for row in found["sensitivity"]["choices"]] == [
+        "no propensity column (SCAR)"
+    ]

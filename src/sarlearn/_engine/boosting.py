@@ -15,14 +15,22 @@ more boosting on all rows, with the propensity they found held, then gives ``f``
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.special import logit
 
+from sarlearn._engine.boosting_data import (
+    BoostedFit,
+    BoostingSettings,
+    Ensemble,
+    Rows,
+    Run,
+    mean_propensity,
+)
 from sarlearn._engine.boosting_loss import LOGIT_LIMIT, loss_derivatives
 from sarlearn._engine.boosting_starts import (
+    CS,
     Folds,
     LinearStart,
     Propensity,
@@ -30,10 +38,8 @@ from sarlearn._engine.boosting_starts import (
     linear_start,
     sar_em_start,
 )
-from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
-from sarlearn._engine.linear_columns import LinearColumns
-from sarlearn._engine.trees import FoldBoosters, Trees, TreeSettings
+from sarlearn._engine.trees import FoldBoosters, Trees
 
 # The held-out logits are looked at every so many rounds,
 CHECK_EVERY = 5
@@ -47,126 +53,6 @@ WARM_STEPS = 3
 # From so many rows on the runs see a sample, with so many labels, before a last boosting on all.
 # With 20,000 the errors of e at 100,000 rows were 0.015 against 0.018, at 1.4 times the cost.
 MANY_ROWS, SAMPLE_ROWS, SAMPLE_LABELS = 30_000, 10_000, 2_000
-
-
-@dataclass(frozen=True)
-class BoostingSettings:
-    """What a user may set, but for the folds."""
-
-    trees: TreeSettings = field(default_factory=TreeSettings)
-    max_iter: int = 300
-    propensity_ridge: float = 10.0
-    slope_pull: tuple[float, float] | None = (0.1, 0.7)
-    n_jobs: int = 1
-    prior: KnownPrior | None = None
-
-
-@dataclass
-class Rows:
-    """The data of a fit: ``X`` for the trees, its terms for linear models, and the labels.
-
-    ``terms`` numbers those linear terms that the propensity depends on; ``known`` is the
-    propensity where it is known, ``audited`` the class, NaN where nobody has looked.
-    """
-
-    X: np.ndarray | sparse.csr_array
-    categorical: Sequence[int]
-    linear: LinearColumns
-    terms: np.ndarray
-    labelled: np.ndarray
-    weight: np.ndarray | None
-    known: np.ndarray | None = None
-    audited: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.labelled)
-
-    def take(self, rows: np.ndarray) -> "Rows":
-        return replace(
-            self,
-            X=self.X[rows],
-            labelled=self.labelled[rows],
-            weight=None if self.weight is None else self.weight[rows],
-            known=None if self.known is None else self.known[rows],
-            audited=None if self.audited is None else self.audited[rows],
-        )
-
-    def attributes(self) -> np.ndarray:
-        """The terms of the propensity."""
-        return self.linear.part(self.terms).dense(self.X)
-
-
-@dataclass
-class Ensemble:
-    """``f`` of one run: the folds' boosters on their start, averaged, then ``a F + b``."""
-
-    trees: list[Trees]
-    start: LinearStart | float
-    slope: float
-    intercept: float
-
-    def logit(self, X, linear: LinearColumns) -> np.ndarray:
-        if isinstance(self.start, LinearStart):
-            total = self.start.logits(X, linear).mean(axis=0)
-        else:
-            total = np.full(X.shape[0], self.start)
-        for trees in self.trees:
-            total += trees.predict(X) / len(self.trees)
-        return self.slope * total + self.intercept
-
-
-@dataclass
-class Run:
-    """What one run found; ``labels_only`` is its class prior without what was known of it.
-
-    ``rounds`` is where the boosting that was kept is best; ``stopped``, whether more rounds were
-    tried and did not help.
-    """
-
-    ensemble: Ensemble
-    labels: LabelFit
-    profile: Profile
-    rounds: int
-    stopped: bool
-    labels_only: float
-
-
-@dataclass
-class BoostedFit:
-    """The runs, and a record of every look."""
-
-    runs: list[Run]
-    history: dict[str, np.ndarray]
-
-    @property
-    def class_prior(self) -> float:
-        return float(np.mean([run.labels.class_prior for run in self.runs]))
-
-    @property
-    def labels_only(self) -> float:
-        return float(np.mean([run.labels_only for run in self.runs]))
-
-    @property
-    def class_prior_range(self) -> tuple[float, float]:
-        """From the lowest prior that a run admits to the highest."""
-        return (
-            min(run.profile.low for run in self.runs),
-            max(run.profile.high for run in self.runs),
-        )
-
-    @property
-    def slope(self) -> float:
-        return float(np.mean([run.labels.slope for run in self.runs]))
-
-    @property
-    def propensity(self) -> Propensity:
-        """The mean of the runs' logits."""
-        return mean_propensity([run.labels for run in self.runs])
-
-
-def mean_propensity(labels: Sequence[LabelFit]) -> Propensity:
-    coef = np.mean([one.propensity_coef for one in labels], axis=0)
-    return Propensity(coef, float(np.mean([one.propensity_intercept for one in labels])))
 
 
 def n_looks(settings: BoostingSettings, n_runs: int) -> int:
@@ -189,27 +75,29 @@ def fit_boosted(
     """
     history, sample = History(report), _sample(rows)
     part = rows if sample is None else rows.take(sample)
-    firsts = _FirstPropensities(part, keep_first)
+    starts = _Starts(part, keep_first)
     runs = []
     for number, own in enumerate(folds):
         if sample is not None:
             own = own.take(sample)
         history.run = number
-        runs.append(_run(part, own, firsts.of(number, own), firsts, settings, history))
+        runs.append(_run(part, own, starts.of(number, own), starts, settings, history))
     if sample is not None:
         history.run = len(runs)
         runs = [_run_on_all(rows, folds[0], runs, keep_first, settings, history)]
     return BoostedFit(runs, history.as_dict())
 
 
-class _FirstPropensities:
-    """What the runs start from: SAR-EM's propensity, and that of the linear cross-fit, by turns."""
+class _Starts:
+    """What the runs start from: SAR-EM's propensity, and that of the linear cross-fit, by turns;
+    and linear models of the class."""
 
     def __init__(self, rows: Rows, keep: bool):
         self.rows, self.keep = rows, keep
         self.linear = rows.linear.transform(rows.X)
         self.attributes = rows.attributes()
         self._sar_em, self.theta = Propensity(np.empty(0), 0.0), np.zeros(len(rows.linear) + 1)
+        self._Cs: Sequence[float] = CS
         if rows.known is None:
             self._sar_em, self.theta = sar_em_start(
                 self.linear, rows.labelled, rows.weight, rows.terms
@@ -219,14 +107,21 @@ class _FirstPropensities:
         if self.keep or self.rows.known is not None or number % 2 == 0:
             return self._sar_em
         given = self.linear, self.attributes, self.rows.labelled, self.rows.weight
-        return cross_fit_start(*given, folds, self._sar_em, self.theta)
+        return cross_fit_start(*given, folds, self._sar_em, self.theta, self._Cs)
+
+    def of_class(self, e: np.ndarray, folds: Folds) -> LinearStart:
+        """Class logits for a propensity. The first run chooses the penalty, for all of them."""
+        given = self.linear, self.rows.labelled, self.rows.weight
+        found = linear_start(*given, e, folds, self.theta, self._Cs)
+        self._Cs = (found.C,)
+        return found
 
 
 def _run(
     rows: Rows,
     folds: Folds,
     first: Propensity,
-    starts: _FirstPropensities,
+    starts: _Starts,
     settings: BoostingSettings,
     history: "History",
 ) -> Run:
@@ -235,7 +130,7 @@ def _run(
     e = first.of(starts.attributes) if rows.known is None else rows.known
     prior = float(np.clip(labeller.label_share / np.average(e, weights=rows.weight), 0.02, 0.8))
     one = _boost(rows, boosters, float(logit(prior)), e, labeller, settings, history, follow=True)
-    linear = linear_start(starts.linear, rows.labelled, rows.weight, one.e, folds, starts.theta)
+    linear = starts.of_class(one.e, folds)
     two = _boost(rows, boosters, linear, one.e, labeller, settings, history, known=one.labels)
     return labeller.finish(max(one, two, key=lambda found: found.labels.log_likelihood))
 
@@ -315,7 +210,7 @@ def _boost(
             looks.take(boosting.held_out(), rounds)
             e = looks.e if follow else e
     stopped = rounds < settings.max_iter or looks.best < rounds
-    labels = labeller.fit(looks.best_scores, None if known is None else looks.best_labels)
+    labels = labeller.fit(looks.best_scores, looks.best_labels)
     e = labeller.propensity(labels)
     return Boosted(
         boosting.trees(looks.best), start, looks.best_scores, labels, e, looks.best, stopped
@@ -420,7 +315,8 @@ class Labeller:
             held = self._held_to_prior(model, free)
             profile = model.profile_with(self._settings.prior, free, held)
             labels_only = free.class_prior
-        return Run(ensemble, labels, profile, found.rounds, found.stopped, labels_only)
+        held_out = labels.slope * found.scores + labels.intercept
+        return Run(ensemble, held_out, labels, profile, found.rounds, found.stopped, labels_only)
 
 
 def _sample(rows: Rows) -> np.ndarray | None:
@@ -435,7 +331,7 @@ def _sample(rows: Rows) -> np.ndarray | None:
 class History:
     """One record per look; as arrays under their names in the end."""
 
-    NAMES = ("run", "stage", "round", "log_likelihood", "class_prior")
+    NAMES = ("run", "round", "log_likelihood", "class_prior")
 
     def __init__(self, report: Callable[[], None]):
         self.run = 0
@@ -447,5 +343,5 @@ class History:
         self._report()
 
     def as_dict(self) -> dict[str, np.ndarray]:
-        table = np.array(self._records).reshape(-1, 4).T
-        return dict(zip(("run", "round", "log_likelihood", "class_prior"), table, strict=True))
+        table = np.array(self._records).reshape(-1, len(self.NAMES)).T
+        return dict(zip(self.NAMES, table, strict=True))

@@ -24,6 +24,8 @@ CS = (0.1, 1.0, 10.0)
 CROSS_FIT_RIDGE = 3.0
 # Linear logits are no surer than this: the trees could not take them back.
 START_LIMIT = 6.0
+# How close to its optimum a linear model comes, in nats: the trees go on from it.
+TOLERANCE = 0.3
 CHUNK_ROWS = 20_000
 
 
@@ -40,11 +42,15 @@ class Propensity:
 
 @dataclass
 class LinearStart:
-    """Class logits of linear models, one per fold, calibrated by their held-out rows."""
+    """Class logits of linear models, one per fold, calibrated by their held-out rows.
+
+    ``C`` is the inverse penalty that the held-out labels prefer.
+    """
 
     thetas: np.ndarray  # (n_folds, n_terms + 1), intercepts last
     slope: float
     intercept: float
+    C: float
 
     def logits(self, X, linear: LinearColumns) -> np.ndarray:
         """Of shape (n_folds, n_rows); terms are made of a part of the rows at a time."""
@@ -65,13 +71,13 @@ def sar_em_start(linear, labelled, weight, terms: np.ndarray) -> tuple[Propensit
 
 
 def cross_fit_start(
-    linear, attributes, labelled, weight, folds: Folds, first: Propensity, theta: np.ndarray
+    linear, attributes, labelled, weight, folds: Folds, first: Propensity, theta: np.ndarray, Cs
 ) -> Propensity:
     """The linear cross-fit's propensity, from another one."""
     found, labels = first, None
     for _ in range(2):
         e = found.of(attributes)
-        _, logits = fold_fits(linear, labelled, weight, e, folds, theta)
+        _, logits = fold_fits(linear, labelled, weight, e, folds, theta, Cs)
         scores = logits[:, _best(logits, e, labelled, weight)]
         model = LabelModel(scores, attributes, labelled, weight, propensity_ridge=CROSS_FIT_RIDGE)
         labels = model.fit(warm=labels)
@@ -79,24 +85,26 @@ def cross_fit_start(
     return found
 
 
-def linear_start(linear, labelled, weight, e, folds: Folds, theta) -> LinearStart:
+def linear_start(linear, labelled, weight, e, folds: Folds, theta, Cs) -> LinearStart:
     """Linear class models without each fold, with the penalty that the held-out labels prefer."""
-    thetas, logits = fold_fits(linear, labelled, weight, e, folds, theta)
+    thetas, logits = fold_fits(linear, labelled, weight, e, folds, theta, Cs)
     best = _best(logits, e, labelled, weight)
     none = np.empty((len(e), 0))
     fit = LabelModel(logits[:, best], none, labelled, weight, known_propensity=e).fit()
-    return LinearStart(thetas[:, best], float(fit.slope), fit.intercept)
+    return LinearStart(thetas[:, best], float(fit.slope), fit.intercept, float(Cs[best]))
 
 
-def fold_fits(linear, labelled, weight, e, folds: Folds, theta) -> tuple[np.ndarray, np.ndarray]:
-    """Class models with known propensity without each fold, for each of CS.
+def fold_fits(
+    linear, labelled, weight, e, folds: Folds, theta, Cs
+) -> tuple[np.ndarray, np.ndarray]:
+    """Class models with known propensity without each fold, for each of ``Cs``.
 
     Returns the parameters, (n_folds, n_Cs, n_terms + 1), and the held-out logits, (n_rows, n_Cs).
     """
     rows = RowBlocks(linear).attach(
         labelled=labelled, weight=weight, e=e, not_e=1.0 - e, folds=folds.flags
     )
-    thetas = crossfit.fold_fits(rows, len(folds), CS, theta)
+    thetas = crossfit.fold_fits(rows, len(folds), Cs, theta, tol=TOLERANCE)
     logits = rows.map(crossfit.with_scores, thetas).gather(_scores)
     return thetas.transpose(0, 2, 1), logits
 

@@ -177,6 +177,7 @@ def fold_fits(
     Cs: Sequence[float],
     start: np.ndarray,
     report: Callable[[], None] = lambda: None,
+    tol: float = FOLD_TOLERANCE,
 ) -> np.ndarray:
     """Parameters of ``f`` with known propensity, by fits without each fold, for each of ``Cs``.
 
@@ -187,7 +188,7 @@ def fold_fits(
     for fold in range(n_folds):
         training, theta = rows.map(_training, fold), start
         for i in np.argsort(Cs):
-            theta = problem.solve(training, float(Cs[i]), theta, tol=FOLD_TOLERANCE).theta
+            theta = problem.solve(training, float(Cs[i]), theta, tol=tol).theta
             thetas[fold, :, i] = theta
         report()
     return thetas

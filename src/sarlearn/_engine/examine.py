@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn._engine.blocks import Block
+from sarlearn._engine.drivers import Driver, strong_drivers
 from sarlearn._engine.flexible import kernel_scores, linear_scores, standardised
 from sarlearn._engine.goodness import bends, label_grid, score_sums
 from sarlearn._engine.label_model import LabelModel
@@ -64,14 +65,16 @@ class Examination:
     opinions : list of Opinion
         Of the fit's own score first, then of others.
     class_prior_range : (float, float)
-        Of the opinions that count.
+        Of the opinions that count, and with strong drivers named.
     gain : float
         Nats per labelled row by which the best flexible score explains the labels better.
     misfit : float
         Standardised differences of observed and expected labels.
     driver_z, bend_z : ndarray of shape (n_columns,)
         Score statistics of adding a column to the propensity, and its square to the class; 0 where
-        it is there already.
+        it is there already, and where the class model is not linear.
+    strong_drivers : dict of int to Driver
+        Columns that would explain much more of the labels in the propensity, the best first.
     leaks : (ndarray of int, ndarray)
         Columns that all but determine the label, and their areas under the curve.
     label_share : float
@@ -89,6 +92,7 @@ class Examination:
     gain: float
     misfit: float
     driver_z: np.ndarray = field(repr=False)
+    strong_drivers: dict[int, Driver]
     bend_z: np.ndarray = field(repr=False)
     leaks: tuple[np.ndarray, np.ndarray]
     label_share: float
@@ -103,6 +107,13 @@ class Examination:
         """Whether the labels contradict the form of the models."""
         bent = float(np.abs(self.bend_z).max(initial=0.0)) > BEND
         return bent or self.misfit > MISFIT or self.gain > GAIN
+
+    @property
+    def drivers(self) -> list[int]:
+        """Columns that were not named and that labelling seems to follow, the best first."""
+        by_score = np.argsort(-np.abs(self.driver_z), kind="stable")
+        told = [int(j) for j in by_score if abs(self.driver_z[j]) > DRIVER]
+        return [*self.strong_drivers, *(j for j in told if j not in self.strong_drivers)]
 
     def swapped(self, slope: float = 1.0) -> bool:
         """Whether class and propensity bear the marks of having changed places.
@@ -152,6 +163,7 @@ def examine(
     *,
     own: Opinion | None = None,
     n_rows: int | None = None,
+    linear: bool = True,
 ) -> Examination:
     """Look at a fit on some rows.
 
@@ -168,6 +180,8 @@ def examine(
         The learner's, of a held-out score. None: a linear held-out score takes its place.
     n_rows : int, default=None
         Of the whole table, where these rows are a sample: ranges shrink accordingly.
+    linear : bool, default=True
+        Whether the class model is linear, so that it may lack the square of a column.
     """
     raw = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
     Z = standardised(raw, weight)
@@ -190,18 +204,23 @@ def examine(
         opinions[1:] = [shrunk(each, float(np.sqrt(len(Z) / n_rows))) for each in opinions[1:]]
     others = np.setdiff1d(np.arange(Z.shape[1]), columns)
     driver_z = np.zeros(Z.shape[1])
+    bend_z = seen.score(*at, bends(Z), of_class=True) if linear else np.zeros(Z.shape[1])
     driver_z[others] = seen.score(*at, Z[:, others], of_class=False)
+    strong = strong_drivers(Z, columns, labelled, weight) if linear else {}
     design = np.column_stack([seen.attributes, np.ones(len(Z))])
     effects = np.linalg.lstsq(design, zeta, rcond=None)[0]
     flexible = max(each.log_likelihood for each in opinions[1:])
     best = own.log_likelihood if drop == DROP else max(own.log_likelihood, flexible)
+    low, high = hull(opinions, best - drop)
+    with_driver = [one.class_prior for one in strong.values()]
     return Examination(
         opinions=opinions,
-        class_prior_range=hull(opinions, best - drop),
+        class_prior_range=(min([low, *with_driver]), max([high, *with_driver])),
         gain=float(flexible - own.log_likelihood) / max(float(labelled.sum()), 1.0),
         misfit=grid.misfit,
         driver_z=driver_z,
-        bend_z=seen.score(*at, bends(Z), of_class=True),
+        strong_drivers=strong,
+        bend_z=bend_z,
         leaks=leaking(raw, labelled),
         label_share=float(np.average(labelled, weights=weight)),
         chance=_chance(expit(eta), weight, len(Z) if n_rows is None else n_rows),

@@ -4,6 +4,7 @@ Trees take columns as they come. What is linear beside them (the first propensit
 itself, the linear start of the boosting) sees these terms instead.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -106,14 +107,18 @@ class LinearColumns:
         center = np.array([term.center for term in self.terms])
         return coef / scale, intercept - float(coef @ (center / scale))
 
-    def names(self, feature_names) -> list[str]:
-        """``age``, ``age=(missing)``, ``plan=2``."""
+    def names(self, feature_names, levels: Mapping[int, Sequence] | None = None) -> list[str]:
+        """``age``, ``age=(missing)``, ``plan=basic``; ``levels`` has what codes stand for."""
         if self.sparse_columns is not None:
             return [str(feature_names[j]) for j in self.sparse_columns]
         ending = {"value": "", "missing": "=(missing)"}
-        return [
-            str(feature_names[t.column]) + ending.get(t.kind, f"={t.level:g}") for t in self.terms
-        ]
+        found = []
+        for term in self.terms:
+            level: object = f"{term.level:g}"
+            if term.kind == "category" and levels is not None:
+                level = levels[term.column][int(term.level)]
+            found.append(str(feature_names[term.column]) + ending.get(term.kind, f"={level}"))
+        return found
 
 
 def _number_terms(column: int, values: np.ndarray) -> list[Term]:

@@ -1,14 +1,16 @@
 """A fitted model taken apart: the last estimator, what it sees, and the attributes of the user."""
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logit
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +25,7 @@ from sarlearn.tables.names import origin
 # A number with at most this many different values is shown value by value, not as a curve.
 FEW_VALUES = 6
 OTHER_VALUES = "(all others)"
+MISSING = "(missing)"
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,20 @@ class Attribute:
         return _squeeze(codes, [value_text(value) for value in kept] + [OTHER_VALUES])
 
 
+class LinearPart(NamedTuple):
+    """Columns as a linear model needs them, those of the propensity among them, and names."""
+
+    matrix: Any
+    columns: np.ndarray
+    names: list[str]
+
+    def attributes(self) -> np.ndarray:
+        """The columns of the propensity, dense."""
+        chosen = safe_indexing(self.matrix, self.columns, axis=1)
+        dense = chosen.toarray() if sparse.issparse(chosen) else chosen
+        return np.asarray(dense, dtype=np.float64)
+
+
 def _squeeze(codes: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[str]]:
     """Drop strata without rows."""
     present, codes = np.unique(codes, return_inverse=True)
@@ -115,6 +132,19 @@ class Parts:
         spec = getattr(self.final, "propensity_features", ())
         return resolve_features(spec, self.names, len(self.names))
 
+    @cached_property
+    def linear(self) -> LinearPart:
+        """The matrix; or terms of it, where the model takes gaps and categories as they come."""
+        terms = getattr(self.final, "linear_columns_", None)
+        if terms is None:
+            return LinearPart(self.matrix, self.propensity_positions, self.names)
+        sparse_or_dense = self.matrix if sparse.issparse(self.matrix) else np.asarray(self.matrix)
+        return LinearPart(
+            terms.unscaled().transform(sparse_or_dense),
+            terms.of_columns(self.propensity_positions),
+            terms.names(self.names),
+        )
+
     @property
     def propensity_attributes(self) -> list[Attribute]:
         wanted = set(self.propensity_positions.tolist())
@@ -144,6 +174,17 @@ class Parts:
 
     def probability(self) -> np.ndarray:
         return self.final.predict_proba(self.matrix)[:, 1]
+
+    def held_out_logit(self) -> np.ndarray:
+        """Logits of the class; of rows of the fit by what has not seen them, where there is such.
+
+        Trees are surer of rows that they were grown from than they should be.
+        """
+        f = self.probability()
+        held_out = getattr(self.final, "held_out_logit_", None)
+        if held_out is not None and len(held_out) == len(f) and fitted_to(self.final, f):
+            return held_out
+        return logit(np.clip(f, 1e-9, 1 - 1e-9))
 
     def propensity(self) -> np.ndarray:
         return self.final.predict_propensity(self.matrix)
@@ -175,6 +216,12 @@ class Parts:
         return nw.from_numpy(array, self.names, backend=backend).to_native()
 
 
+def fitted_to(final, f: np.ndarray) -> bool:
+    """Whether these are the rows of the fit, told by the mean of the probabilities for them."""
+    mean = getattr(final, "mean_probability_", final.class_prior_)
+    return abs(float(f.mean()) - float(mean)) < 1e-9
+
+
 def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
     """The parts of a fitted model on a table ``X``; refuses models without a propensity.
 
@@ -194,6 +241,10 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
         )
     if not sparse.issparse(matrix) and not hasattr(matrix, "shape"):
         matrix = np.asarray(matrix)
+    levels: dict[int, list] = {}
+    if getattr(final, "categories_", None) is not None and final.categories_.columns:
+        levels = final.categories_.by_column
+        final, matrix = _in_codes(final, matrix)
     names = get_feature_names(matrix)
     if names is None:
         names = (
@@ -205,8 +256,16 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
     if encoder is not None:
         attributes = _table_attributes(encoder, X)
     else:
-        attributes = _matrix_attributes(matrix, names)
+        attributes = _matrix_attributes(matrix, names, levels)
     return Parts(final, matrix, names, attributes, encoder)
+
+
+def _in_codes(final, matrix):
+    """A model that takes categories, and its table, both in codes; gaps are NaN."""
+    model, codes = copy.copy(final), final.categories_
+    model.categorical_features, model.categories_ = list(codes.columns), codes.in_codes()
+    coded = codes.encode(matrix)
+    return model, coded if hasattr(coded, "columns") else coded.astype(np.float64)
 
 
 def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
@@ -227,7 +286,7 @@ def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
     return found
 
 
-def _matrix_attributes(matrix, names: list[str]) -> list[Attribute]:
+def _matrix_attributes(matrix, names: list[str], levels: dict[int, list]) -> list[Attribute]:
     columns: Any = matrix.tocsc() if sparse.issparse(matrix) else np.asarray(matrix)
 
     def encode(values):
@@ -241,5 +300,23 @@ def _matrix_attributes(matrix, names: list[str]) -> list[Attribute]:
             dense = column.toarray() if sparse.issparse(column) else column
             return np.asarray(dense, dtype=np.float64).ravel()
 
-        found.append(Attribute(name, True, np.array([index]), read, encode))
+        if index in levels:
+            found.append(_category(index, name, levels[index], read))
+        else:
+            found.append(Attribute(name, True, np.array([index]), read, encode))
     return found
+
+
+def _category(index: int, name: str, levels: list, read_codes) -> Attribute:
+    """A column of codes, as the words that they stand for."""
+    shown = [str(level) for level in levels]
+
+    def read():
+        codes = read_codes()
+        return np.array([MISSING if np.isnan(c) else shown[int(c)] for c in codes], dtype=object)
+
+    def encode(values):
+        places = {word: float(code) for code, word in enumerate(shown)}
+        return np.array([[places.get(str(value), np.nan)] for value in values])
+
+    return Attribute(name, False, np.array([index]), read, encode)

@@ -7,7 +7,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn._engine.boosting import BoostingSettings
+from sarlearn._engine.boosting_data import BoostingSettings
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.trees import TreeSettings
 

@@ -37,6 +37,15 @@ class CategoryCodes:
             )
         return cls(columns, [_distinct(values) for values in _columns(X, columns)])
 
+    @property
+    def by_column(self) -> dict[int, list[Any]]:
+        """The values of each column, by its number."""
+        return dict(zip(self.columns, self.values, strict=True))
+
+    def in_codes(self) -> "CategoryCodes":
+        """The same columns where they hold codes already: nothing changes."""
+        return CategoryCodes(self.columns, [list(map(float, range(len(v)))) for v in self.values])
+
     def encode(self, X):
         """The same table or matrix with codes in place of values."""
         if not self.columns:

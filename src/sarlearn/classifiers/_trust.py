@@ -8,10 +8,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sarlearn._engine.blocks import Block
+from sarlearn._engine.boosting_data import BoostedFit
+from sarlearn._engine.boosting_data import Rows as BoostedRows
 from sarlearn._engine.crossfit import CrossFit
 from sarlearn._engine.examine import (
     BEND,
-    DRIVER,
     MIN_LABELLED,
     MIN_ROWS,
     SURE,
@@ -103,6 +104,7 @@ def look_again(
         weight,
         own=mine,
         n_rows=total if total > len(rows) else None,
+        linear=hasattr(model, "coef_"),
     )
     _store(model, seen)
     _tell(model, seen, names or _names(model, len(seen.driver_z)))
@@ -135,6 +137,27 @@ def look_at_cross_fit(model, found: CrossFit) -> None:
         logit(np.clip(some.e, 1e-12, 1 - 1e-12)),  # type: ignore[arg-type]
         (found.profile.low, found.profile.high),
         n_rows=found.rows.shape[0],
+    )
+
+
+def look_at_boosted(model, found: BoostedFit, rows: BoostedRows) -> None:
+    """The same of boosted trees, on terms without gaps and categories."""
+    some = sample_rows(rows.labelled)
+    X = rows.X[some]
+    e = found.propensity.of(rows.attributes()[some])
+    held_out = float(np.mean([run.labels.log_likelihood for run in found.runs]))
+    look_again(
+        model,
+        rows.linear.dense(X),
+        rows.labelled[some],
+        None if rows.weight is None else rows.weight[some],
+        found.held_out[some],
+        logit(np.clip(e, 1e-12, 1 - 1e-12)),
+        found.class_prior_range,
+        log_likelihood=held_out * len(some) / len(rows.labelled),
+        n_rows=len(rows.labelled),
+        columns=rows.terms,
+        names=rows.linear.names(_names(model, rows.X.shape[1]), model.categories_.by_column),
     )
 
 
@@ -197,12 +220,14 @@ def _store(model, seen: Examination) -> None:
         for off in (prior - low, high - prior)
     )
     low, high = max(prior - below, min(seen.label_share, prior)), min(prior + above, 1.0)
+    if len(seen.leaks[0]):  # positives that are hidden look like negatives: they may be many
+        high = 1.0
     model.class_prior_range_ = (low, high)
     model.identification_width_ = high - low
     model.certainty_ = certainty(high - low, seen.sure)
     if apart or len(seen.leaks[0]):
         model.certainty_ = "not at all"
-    elif seen.misfits and model.certainty_ != "not at all":
+    elif (seen.misfits or seen.strong_drivers) and model.certainty_ != "not at all":
         model.certainty_ = "only by the model's shape"
     model.goodness_ = {
         "misfit": seen.misfit,
@@ -238,12 +263,15 @@ def _tell(model, seen: Examination, names: Sequence[str]) -> None:
     elif seen.sure < SURE:
         bounds = (model.goodness_["shape_free_low"], model.goodness_["shape_free_high"])
         warn(ShapeWarning(prior, *bounds))
-    drivers = _largest(seen.driver_z, DRIVER)
-    if len(drivers):
-        warn(UnnamedDriverWarning([names[j] for j in drivers], float(seen.driver_z[drivers[0]])))
+    if seen.drivers:
+        first = seen.drivers[0]
+        strong = seen.strong_drivers.get(first)
+        told, z = [names[j] for j in seen.drivers], float(seen.driver_z[first])
+        warn(UnnamedDriverWarning(told, z, None if strong is None else strong.class_prior))
     if seen.misfits:
         bent = [names[j] for j in _largest(seen.bend_z, BEND)]
-        warn(MisfitWarning(seen.misfit, seen.gain, bent))
+        linear = hasattr(model, "coef_")
+        warn(MisfitWarning(seen.misfit, seen.gain, bent, flexible=not linear))
 
 
 def _largest(z: np.ndarray, least: float) -> np.ndarray:

@@ -3,15 +3,15 @@
 from numbers import Integral
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import fit_context, one_blas_thread, reporter, with_callbacks
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.boosting import BoostedFit, Rows, fit_boosted, n_looks
+from sarlearn._engine.boosting import fit_boosted, n_looks
+from sarlearn._engine.boosting_data import BoostedFit, Rows
 from sarlearn._engine.crossfit import nothing_left
-from sarlearn._engine.examine import sample_rows
 from sarlearn._engine.folds import make_folds
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import lightgbm
@@ -25,7 +25,7 @@ from sarlearn.classifiers._boosting import (
 )
 from sarlearn.classifiers._categories import CategoryCodes
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
-from sarlearn.classifiers._trust import look_again, nothing_to_tell_apart, range_only
+from sarlearn.classifiers._trust import look_at_boosted, nothing_to_tell_apart, range_only
 from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, warn_every_column
 from sarlearn.exceptions import UnidentifiedWarning, warn
 
@@ -153,6 +153,8 @@ class BoostedSARClassifier(SARClassifier):
     history_ : dict of ndarray
         ``run``, ``round``, ``log_likelihood`` (of the held-out labels) and ``class_prior``, one
         value per look.
+    held_out_logit_ : ndarray of shape (n_rows,)
+        The logit of ``f`` of each row of the fit, by trees that have not seen it.
     ensembles_ : list
         The trees of each run, as text in LightGBM's format.
 
@@ -318,33 +320,12 @@ class BoostedSARClassifier(SARClassifier):
             nothing_to_tell_apart(self, share)
             warn(UnidentifiedWarning(self.class_prior_, share, 1.0, debiased=False))
         elif known is None and given.audit is None:
-            self._look_again(found, rows)
+            look_at_boosted(self, found, rows)
         else:  # audits are in the likelihood; or there is no other propensity to ask about
             range_only(self, found.class_prior_range)
             if self.certainty_ == "not at all":
                 warn(UnidentifiedWarning(self.class_prior_, *self.class_prior_range_))
         return self
-
-    def _look_again(self, found: BoostedFit, rows: Rows) -> None:
-        """A second opinion, on terms without gaps and categories."""
-        some = sample_rows(rows.labelled)
-        X = rows.X[some]
-        e = found.propensity.of(rows.attributes()[some])
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.X.shape[1])])
-        held_out = float(np.mean([run.labels.log_likelihood for run in found.runs]))
-        look_again(
-            self,
-            self.linear_columns_.dense(X),
-            rows.labelled[some],
-            None if rows.weight is None else rows.weight[some],
-            self._logit(X),
-            logit(np.clip(e, 1e-12, 1 - 1e-12)),
-            found.class_prior_range,
-            log_likelihood=held_out * len(some) / len(rows.labelled),
-            n_rows=len(rows.labelled),
-            columns=rows.terms,
-            names=self.linear_columns_.names(names),
-        )
 
     def _encoded(self, X):
         return self.categories_.encode(X)
@@ -370,6 +351,7 @@ class BoostedSARClassifier(SARClassifier):
 
     def _store(self, found: BoostedFit, rows: Rows, columns) -> None:
         self.ensembles_ = [run.ensemble for run in found.runs]
+        self.held_out_logit_ = found.held_out
         self.class_priors_ = np.array([run.labels.class_prior for run in found.runs])
         self.profiles_ = [run.profile for run in found.runs]
         self.class_prior_, self.slope_ = found.class_prior, found.slope
@@ -402,7 +384,7 @@ class BoostedSARClassifier(SARClassifier):
         self.sure_propensity_share_ = float(np.average(sure, weights=weight))
         scaled = self.linear_columns_.part(rows.terms)
         coef, intercept = scaled.in_units(propensity.coef, propensity.intercept)
-        self.propensity_terms_ = scaled.names(names)
+        self.propensity_terms_ = scaled.names(names, self.categories_.by_column)
         self.propensity_coef_, self.propensity_intercept_ = coef[None, :], np.array([intercept])
 
     def _check_predict(self, X):
@@ -417,6 +399,7 @@ class BoostedSARClassifier(SARClassifier):
     def _shift_to(self, shift: float) -> None:
         for ensemble in self.ensembles_:
             ensemble.intercept += shift
+        self.held_out_logit_ = self.held_out_logit_ + shift
 
     def _logit(self, X) -> np.ndarray:
         logits = [one.logit(X, self.linear_columns_) for one in self.ensembles_]

@@ -24,7 +24,7 @@ from sarlearn.cli.large import LargeTable, in_batches
 from sarlearn.cli.progress import progress, watched
 from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.reporting.checks import check_sentences
-from sarlearn.reporting.words import UNSURE, relative_sentence
+from sarlearn.reporting.words import relative_sentence, unsure
 from sarlearn.saving import save
 from sarlearn.tables.pipeline import TablePipeline, make_table_classifier
 
@@ -302,10 +302,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     """The main figures of a summary as text."""
     data, estimates = summary["data"], summary["estimates"]
     hidden, prior, frequency = _ranges(summary["certainty"])
-    certainty = summary["certainty"]
-    if certainty is not None and certainty["word"] in UNSURE:
+    if unsure(summary):
         print_text(f"{summary['text']['sure']}\n")
-        for compared in summary["groups"]:
+        leaks = "leaks" in summary["label_fit"]["problems"]
+        for compared in [] if leaks else summary["groups"]:
             print_text(relative_sentence(compared))
         print_text("\nAs a guess:")
     print_text(summary["text"]["headline"])
@@ -323,7 +323,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         for row in summary["propensity"]["odds"]:
             print_text(f"  {row['level']}: {odds_sentence(row, 'being labelled')}")
     print_text(f"\n{summary['text']['review']}")
-    if summary["text"]["sure"] and certainty["word"] not in UNSURE:
+    if summary["text"]["sure"] and not unsure(summary):
         print_text(f"\n{summary['text']['sure']}")
     if summary["text"]["surer"]:
         print_text(summary["text"]["surer"])

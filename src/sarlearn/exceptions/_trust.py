@@ -20,6 +20,8 @@ class MisfitWarning(TrustWarning):
         explains held-out labels better.
     columns : sequence of str
         Columns whose squares or products would help the class model, the most telling first.
+    flexible : bool, default=False
+        Whether the class model is flexible already.
 
     See Also
     --------
@@ -34,8 +36,15 @@ class MisfitWarning(TrustWarning):
     statistic: float
     gain: float
     columns: Sequence[str] = ()
+    flexible: bool = False
 
     def __str__(self) -> str:
+        remedy = (
+            "Add columns that tell the classes apart"
+            if self.flexible
+            else "Transform skewed columns, boost the class (BoostedSARClassifier, or --classifier "
+            "boosting)"
+        )
         why = (
             f"their chance is not linear in {_listed(self.columns)}"
             if self.columns
@@ -44,8 +53,8 @@ class MisfitWarning(TrustWarning):
         )
         return (
             f"The model does not explain the labels: {why}. The class prior may be far off. "
-            "Transform skewed columns, use a boosted class model, or name a driver of labelling "
-            "that is missing; goodness_of_fit shows where the model fails."
+            f"{remedy}, or name a driver of labelling that is missing; goodness_of_fit shows where "
+            "the model fails."
         )
 
 
@@ -120,6 +129,8 @@ class UnnamedDriverWarning(TrustWarning):
         Their names, the most telling first.
     z : float
         Score statistic of the first: about 3 is rare by chance.
+    class_prior : float, default=None
+        What the class prior would be, were the first one named; None where this was not tried.
 
     See Also
     --------
@@ -131,13 +142,20 @@ class UnnamedDriverWarning(TrustWarning):
 
     columns: Sequence[str]
     z: float
+    class_prior: float | None = None
 
     def __str__(self) -> str:
-        return (
-            f"Labelling also seems to follow {_listed(self.columns)} (z = {self.z:.1f}), which "
-            "propensity_features does not name. Name it if it can decide who gets labelled; a "
-            "class that is not linear in it looks the same."
+        first, many = self.columns[0], len(self.columns) > 1
+        seen = f" (z = {self.z:.1f})" if self.class_prior is None else ""
+        text = (
+            f"Labelling also seems to follow {_listed(self.columns)}{seen}, which "
+            f"propensity_features does not name. Name {'what' if many else 'it if it'} can decide "
+            f"who gets labelled; a class that is not linear in {'them' if many else 'it'} looks "
+            "the same."
         )
+        if self.class_prior is not None:
+            text += f" With {first} named, the class prior would be about {self.class_prior:.2f}."
+        return text
 
 
 @dataclass(eq=False)

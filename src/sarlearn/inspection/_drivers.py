@@ -3,18 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.special import logit
 
-from sarlearn._engine.flexible import standardised
-from sarlearn._engine.goodness import score_sums
-from sarlearn._engine.joint import JointLogistic, climb_nested, nest
+from sarlearn._engine.drivers import DriverSearch
 from sarlearn._validation import resolve_features
 from sarlearn._view.inputs import check_count, check_rows
-from sarlearn.inspection._selection import TOL
 
 __all__ = ["unnamed_drivers"]
-
-C = 10.0
 
 
 def unnamed_drivers(
@@ -82,36 +76,9 @@ def unnamed_drivers(
     others = {name: list(g) for name, g in groups.items() if not named & set(g)}
     if not others:
         return {}
-    search = _Search(rows.X, rows.labelled, sorted(named))
+    search = DriverSearch(rows.X, rows.labelled, sorted(named))
     order = sorted(others, key=lambda name: -float(np.abs(search.z[others[name]]).max()))
     cost = 2 * float(np.log(len(others)))
-    found = {name: search.gain(others[name]) - cost for name in order[:max_tried]}
+    found = {name: search.driver(others[name]).gain - cost for name in order[:max_tried]}
     told = sorted((pair for pair in found.items() if pair[1] > 0), key=lambda pair: -pair[1])
     return dict(told)
-
-
-class _Search:
-    """The joint maximum with the columns that were named, and what others add to it."""
-
-    def __init__(self, X, labelled: np.ndarray, named: list[int]):
-        self._X, self._labelled, self._named = X, labelled, named
-        self._base = self._model(named)
-        self._fit = self._base.fit(labelled)
-        f, e = self._base.probabilities(self._fit.parameters)
-        eta, zeta = (logit(np.clip(p, 1e-12, 1 - 1e-12)) for p in (f, e))
-        Z = standardised(X)
-        self.z = score_sums(eta, zeta, labelled, Z[:, named], Z, of_class=False).z
-
-    def _model(self, columns: list[int]) -> JointLogistic:
-        return JointLogistic(self._X, np.array(columns, dtype=np.intp), C=C, propensity_C=C)
-
-    def gain(self, group: list[int]) -> float:
-        """Twice what the columns add to the likelihood, less their cost in BIC."""
-        wider, n_theta = self._named + group, self._base.n_theta
-        start = nest(self._fit.parameters, n_theta, self._named, wider)
-        found = climb_nested(self._model(wider), start, self._labelled, tol=TOL)
-        # The columns may only have led to a better maximum of the model without them.
-        back = nest(found.parameters, n_theta, wider, self._named)
-        without = self._base.climb(back, self._labelled, tol=TOL).value
-        rise = found.value - max(self._fit.value, without)
-        return 2 * rise - len(group) * float(np.log(len(self._labelled)))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 
 from sarlearn._compat import safe_indexing
-from sarlearn._engine.examine import BEND, DRIVER, MISFIT, Examination, examine, sample_rows
+from sarlearn._engine.examine import BEND, MISFIT, Examination, examine, sample_rows
 from sarlearn._engine.goodness import LabelGrid, label_grid, shape_free
 from sarlearn._view.inputs import listed
 from sarlearn._view.parts import take_apart
@@ -47,6 +47,8 @@ class GoodnessOfFit:
         Class priors that the labels admit without that shape: the class probabilities may all be
         smaller by a factor as long as no propensity exceeds 1, and larger as long as none of them
         does.
+    flexible : bool
+        Whether the class model is flexible already, so that no better form of it is advised.
 
     See Also
     --------
@@ -63,6 +65,7 @@ class GoodnessOfFit:
     swapped: bool
     sure: float
     bounds: tuple[float, float]
+    flexible: bool = False
 
     @property
     def problems(self) -> list[str]:
@@ -75,9 +78,14 @@ class GoodnessOfFit:
         found = {}
         if self.misfit > MISFIT:
             worst = self._worst()
+            remedy = (
+                "Add columns that tell the classes apart, or name a driver of labelling."
+                if self.flexible
+                else "Transform skewed columns, or use a boosted class model."
+            )
             found["misfit"] = (
                 f"Labels are not where the model expects them (misfit {self.misfit:.1f}): {worst} "
-                "Transform skewed columns, or use a boosted class model."
+                f"{remedy}"
             )
         if self.bends:
             found["bends"] = (
@@ -90,9 +98,10 @@ class GoodnessOfFit:
                 "decide who gets labelled as propensity features."
             )
         if self.leaks:
+            ending = "s" if len(self.leaks) == 1 else ""
             found["leaks"] = (
-                f"{listed(list(self.leaks)[:3])} all but determine the label: leave out what "
-                "follows from the label."
+                f"{listed(list(self.leaks)[:3])} all but determine{ending} the label: leave out "
+                "what follows from the label."
             )
         if self.swapped:
             found["swapped"] = (
@@ -262,20 +271,19 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)
-    eta, zeta = _logit(parts.probability()), _logit(parts.propensity())
+    eta, zeta = parts.held_out_logit(), _logit(parts.propensity())
     grid = label_grid(eta, zeta, labelled)
     rows = sample_rows(labelled)
+    part = parts.linear
     seen = examine(
-        safe_indexing(parts.matrix, rows),
-        parts.propensity_positions,
+        safe_indexing(part.matrix, rows),
+        part.columns,
         labelled[rows],
         eta[rows],
         zeta[rows],
+        linear=hasattr(parts.final, "coef_"),
     )
-    found = _described(grid, seen, parts.names, parts.final, n_bins)
-    if not hasattr(parts.final, "coef_"):
-        found.bends = {}  # a class model without coefficients need not be linear in anything
-    return found
+    return _described(grid, seen, part.names, parts.final, n_bins)
 
 
 def _described(
@@ -288,12 +296,13 @@ def _described(
         by_score=_table(grid.strata(n_bins, 1)),
         by_propensity=_table(grid.strata(1, 5)),
         gain=seen.gain,
-        drivers=_named(names, seen.driver_z, DRIVER),
+        drivers={names[j]: float(seen.driver_z[j]) for j in seen.drivers},
         bends=_named(names, seen.bend_z, BEND),
         leaks={names[j]: float(area) for j, area in zip(*seen.leaks, strict=True)},
         swapped=seen.swapped(slope),
         sure=grid.probability_quantile(0.99),
         bounds=shape_free(grid, float(model.class_prior_)),
+        flexible=not hasattr(model, "coef_"),
     )
 
 

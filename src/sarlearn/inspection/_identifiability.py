@@ -1,14 +1,13 @@
 """Is the answer identified? Other maxima, exchanged roles, information, overlap, certainty."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
 from scipy.special import logit
 from sklearn.utils import check_array
 
-from sarlearn._compat import safe_indexing
 from sarlearn._engine.joint import JointFit, JointLogistic
 from sarlearn._engine.label_model import PROFILE_DROP, LabelModel
 from sarlearn._view.draw import BELOW, draw_maxima, maxima_together
@@ -315,21 +314,15 @@ def _of_boosted(parts: Parts, s, n_starts: int, random_state) -> Identifiability
     The class model is then logistic in that logit and those features; what could be exchanged with
     the propensity, can be so here.
     """
-    columns = parts.propensity_positions
-    chosen = check_array(
-        safe_indexing(parts.matrix, columns, axis=1),
-        accept_sparse="csr",
-        dtype=np.float64,
-        ensure_min_features=0,
-    )
-    score = logit(np.clip(parts.probability(), 1e-6, 1 - 1e-6))
-    attributes = chosen.toarray() if sparse.issparse(chosen) else chosen
-    stand_in = CrossFitSARClassifier(np.arange(1, 1 + len(columns)), random_state=0)
+    score = np.clip(parts.held_out_logit(), -14, 14)
+    attributes = parts.linear.attributes()
+    stand_in = CrossFitSARClassifier(np.arange(1, 1 + attributes.shape[1]), random_state=0)
     matrix = np.column_stack([score, attributes])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SarlearnWarning)  # about the stand-in, not the model
         stand_in.fit(matrix, s)
-    return identifiability(stand_in, matrix, s, n_starts=n_starts, random_state=random_state)
+    found = identifiability(stand_in, matrix, s, n_starts=n_starts, random_state=random_state)
+    return replace(found, model_class_prior=float(parts.final.class_prior_))
 
 
 def _random_starts(joint: JointLogistic, labelled, n_starts: int, rng) -> list[np.ndarray]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import logit
 from scipy.stats import norm
 
@@ -253,7 +252,7 @@ class _Rows:
         # there are of each kind.
         two_samples = not getattr(parts.final, "single_sample", True)
         self.counted = ~labelled if two_samples else np.ones(len(labelled), dtype=bool)
-        attributes = _dense(parts.matrix, parts.propensity_positions)
+        attributes = parts.linear.attributes()
         spread = attributes.std(axis=0)
         attributes = (attributes - attributes.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         ones = np.ones((len(f), 1))
@@ -288,9 +287,3 @@ class _Rows:
         slope = -(member * (inverse * (1 - self.e))[:, None]).T @ self.propensity_design
         slope /= (count * safe)[:, None]
         return share, drawn + self.moves @ slope.T
-
-
-def _dense(matrix, columns) -> np.ndarray:
-    if sparse.issparse(matrix):
-        return matrix.tocsc()[:, columns].toarray().astype(float)
-    return np.asarray(matrix, dtype=float)[:, columns]

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Parts, take_apart
+from sarlearn.classifiers import BoostedSARClassifier
 from sarlearn.classifiers._trust import no_second_opinion
 from sarlearn.inspection import bootstrap, identifiability, scar_test, sensitivity, unnamed_drivers
 from sarlearn.reporting.comparison import draw_rows
@@ -19,6 +20,8 @@ from sarlearn.reporting.words import drivers_sentence
 # rows, never narrower.
 MAX_ROWS = 10_000
 DECAYS = (0.8, 0.9, 1.0)
+# A boosted fit takes some seconds, so it gets fewer rows, and resamples: its intervals are rougher.
+BOOSTED_ROWS, BOOSTED_RESAMPLES = 4_000, 40
 # Drivers that were not named, each of which is tried as one that is.
 MAX_DRIVERS = 3
 
@@ -42,8 +45,8 @@ def run_checks(
 
     Parameters
     ----------
-    model : fitted SAREMClassifier or CrossFitSARClassifier, or a pipeline that ends in one
-        The model to check.
+    model : fitted SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier
+        The model to check, or a pipeline that ends in one.
     X, s : the data that it was fitted to
         Rows and labels.
     n_draws : int
@@ -77,8 +80,10 @@ def run_checks(
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)
-    if parts.n_rows > MAX_ROWS:
-        rows = draw_rows(labelled, MAX_ROWS)
+    boosted = isinstance(parts.final, BoostedSARClassifier)
+    most = BOOSTED_ROWS if boosted else MAX_ROWS
+    if parts.n_rows > most:
+        rows = draw_rows(labelled, most)
         groups = None if groups is None else np.asarray(groups)[rows]
         matrix, labelled = safe_indexing(parts.matrix, rows), labelled[rows]
         with no_second_opinion():
@@ -91,14 +96,20 @@ def run_checks(
     with watch("Looking at columns that were not named"):
         drivers = _drivers(parts, labelled)
     found: dict[str, Any] = {"rows": parts.n_rows, "scar_test": test, "drivers": drivers}
-    if not hasattr(parts.final, "coef_") or not hasattr(parts.final, "propensity_coef_"):
-        why = "Made for logistic models only; refits of other classifiers would take hours."
+    if not hasattr(parts.final, "propensity_coef_") or not (
+        boosted or hasattr(parts.final, "coef_")
+    ):
+        why = (
+            "Made for logistic models and BoostedSARClassifier; refits of other classifiers would "
+            "take hours."
+        )
         return found | {
             name: {"text": why} for name in ("intervals", "identifiability", "sensitivity")
         }
     with watch("Resampling for intervals"):
+        resamples = min(n_resamples, BOOSTED_RESAMPLES) if boosted else n_resamples
         found["intervals"] = _intervals(
-            parts, labelled, seen, n_resamples, groups, n_jobs, random_state
+            parts, labelled, seen, resamples, groups, n_jobs, random_state
         )
     with watch("Looking for other solutions"):
         result = identifiability(
@@ -202,7 +213,7 @@ def _intervals(
         f"{second['high']:.1%} (95 % intervals from {n_resamples} resamples). An interval says how "
         "much an estimate varies, not how far a wrong assumption takes it off."
     )
-    if result.decay < 1:
+    if result.decay is not None and result.decay < 1:
         text += (
             f" The decay of {result.decay:g} shifts the estimates; a cross-fit takes the shift out."
         )
@@ -223,8 +234,8 @@ def _sensitivity(parts: Parts, seen, drivers: list[str]) -> dict[str, Any]:
     """Other decays, each propensity attribute left out, none of them, each driver added; and a
     propensity that is off."""
     final, matrix = parts.final, parts.matrix
-    decays = [decay for decay in DECAYS if decay != final.decay]
-    result = sensitivity(final, matrix, seen, decay=decays)
+    decays = [decay for decay in DECAYS if decay != getattr(final, "decay", decay)]
+    result = sensitivity(final, matrix, seen, decay=decays or None)
     rows = [
         _choice(f"decay {decay:g}", row) for decay, row in zip(decays, result.rows, strict=True)
     ]

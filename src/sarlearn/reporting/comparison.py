@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from sarlearn._compat import safe_indexing
 from sarlearn._view.curves import label_calibration
-from sarlearn._view.parts import Parts
+from sarlearn._view.parts import Parts, fitted_to
 from sarlearn.classifiers._trust import no_second_opinion
 
 # Beyond this many rows the other models are fitted to a sample: a report should not take longer
@@ -79,12 +79,6 @@ def _from_labels_alone(final):
     simpler: dict = {"propensity_features": (), "class_prior": None}
     simpler |= {"Cs": (final.C_,)} if hasattr(final, "C_") else {}
     return clone(final).set_params(**{name: simpler[name] for name in simpler if name in own})
-
-
-def fitted_to(final, f: np.ndarray) -> bool:
-    """Whether these are the rows of the fit, told by the mean of the probabilities for them."""
-    mean = getattr(final, "mean_probability_", final.class_prior_)
-    return abs(float(f.mean()) - float(mean)) < 1e-9
 
 
 def positives_of(final, f: np.ndarray, posterior: np.ndarray, labelled: np.ndarray) -> float:

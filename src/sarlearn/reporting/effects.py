@@ -30,7 +30,8 @@ def propensity_odds(
         coef = getattr(parts.final, "propensity_coef_", None)
     if coef is None or not len(parts.propensity_positions):
         return []
-    if np.size(coef) != len(parts.propensity_positions):  # a model with terms of its own
+    words = parts.encoder is None and not all(a.numeric for a in parts.propensity_attributes)
+    if words or np.size(coef) != len(parts.propensity_positions):  # a model with its own terms
         return []
     by_position = dict(zip(parts.propensity_positions.tolist(), np.ravel(coef), strict=True))
     levels = _Levels(parts, labelled, labelled, np.where(labelled, 0.0, posterior))

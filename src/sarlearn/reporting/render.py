@@ -4,6 +4,7 @@ from typing import Any
 
 from sarlearn._words import about, number_text, odds_sentence
 from sarlearn.reporting.figures import figures
+from sarlearn.reporting.words import unsure
 
 _ASSUMPTIONS = {
     "SCAR": "All positives are labelled equally often (SCAR)",
@@ -84,7 +85,10 @@ def _contents(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Anchor and heading of every section that the page has."""
     present = {name: summary[name] for name in ("checks", "groups")}
     present["sure"] = summary["certainty"]
-    return [(key, name) for key, name in SECTIONS.items() if present.get(key, True)]
+    found = [(key, name) for key, name in SECTIONS.items() if present.get(key, True)]
+    if unsure(summary):  # what does not rest on the level comes first
+        found.sort(key=lambda section: section[0] != "groups")
+    return found
 
 
 def _in_columns(cards: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

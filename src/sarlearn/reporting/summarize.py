@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from sarlearn._view.curves import convergence, posterior_by, probability_by, propensity_by
-from sarlearn._view.parts import Attribute, Parts, take_apart
+from sarlearn._view.parts import Attribute, Parts, fitted_to, take_apart
 from sarlearn._words import EXACT, NARROW
 from sarlearn.audit import suggest_audit
 from sarlearn.classifiers import CrossFitSARClassifier
 from sarlearn.reporting import words
 from sarlearn.reporting.candidates import candidates, review
 from sarlearn.reporting.column_list import column_list
-from sarlearn.reporting.comparison import compare, fitted_to, positives_of
+from sarlearn.reporting.comparison import compare, positives_of
 from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
 from sarlearn.reporting.label_fit import compared_groups, label_fit
 from sarlearn.reporting.origin import origin_of
@@ -139,6 +139,7 @@ def summarize(
     summary["warnings"] = words.warnings_of(summary, list(warnings))
     summary["assumptions"] = words.assumptions_of(summary)
     summary["text"] = {
+        "opening": words.opening(summary),
         "headline": words.headline(summary),
         "review": words.review_sentence(summary),
         "label_fit": words.label_fit_sentence(summary),

@@ -46,6 +46,8 @@ def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list
     """
     found = list(dict.fromkeys(" ".join(str(warning).split()) for warning in given))
     kinds = {_kind(warning) for warning in given}
+    if LeakageWarning in kinds:  # the reason why nothing is known of the class prior
+        kinds.add(UnidentifiedWarning)
     found.extend(sentence for kind, sentence in _from_numbers(summary) if kind not in kinds)
     return found
 
@@ -152,12 +154,12 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
 def relative_sentence(compared: dict[str, Any]) -> str:
     """How groups compare, whatever the class prior is."""
     groups = "; ".join(
-        f"{group['group']} {group['ratio']:.2f} ({group['low']:.2f} to {group['high']:.2f})"
+        f"{group['group']}: {group['ratio']:.2f} ({group['low']:.2f} to {group['high']:.2f})"
         for group in compared["groups"]
     )
     return (
-        f"Share of positives by {compared['by']}, times that of all rows, whatever "
-        f"the class prior is: {groups}."
+        f"Share of positives by {compared['by']}, divided by that of all rows, whatever the class "
+        f"prior is: {groups}."
     )
 
 
@@ -192,6 +194,27 @@ def headline(summary: dict[str, Any]) -> str:
             who = "with what was given about the class prior,"
         text += f"; {who} {about(low)} to {about(high)}"
     return text + "."
+
+
+def opening(summary: dict[str, Any]) -> str:
+    """What leads: the number; or, where the labels leave it open, that they do."""
+    certainty = summary["certainty"]
+    if not unsure(summary):
+        return headline(summary)
+    text = (
+        f"How many of the {summary['data']['unlabelled']:,} unlabelled rows are positive, the "
+        "labels do not say"
+    )
+    if certainty["hidden_positives"] is not None:
+        low, high = certainty["hidden_positives"]
+        text += f": {about(low)} to {about(high)} would explain them about as well"
+    return text + "."
+
+
+def unsure(summary: dict[str, Any]) -> bool:
+    """Whether the class prior is not to lead: ratios and ranking are what the labels show."""
+    certainty = summary["certainty"]
+    return certainty is not None and certainty["word"] in UNSURE
 
 
 def review_sentence(summary: dict[str, Any]) -> str:
@@ -254,6 +277,11 @@ def sure_sentence(summary: dict[str, Any]) -> str:
         return checked_sentence(certainty["n_audited"], low, high, needed, hidden)
     if certainty["labels_only"] is not None:
         return known_sentence(low, high, certainty["labels_only"])
+    if "leaks" in summary["label_fit"]["problems"]:
+        return (
+            "Caution: nothing is known of the class prior while a column that follows from the "
+            "label is among the others. Leave it out, and fit again."
+        )
     surely = certainty["goodness"].get("sure", 1.0) >= SURE
     return range_sentence(low, high, certainty["word"], hidden, surely=surely)
 
