@@ -278,7 +278,21 @@ def boosting_numbers() -> Numbers:
     return found
 
 
+def honesty_numbers() -> Numbers:
+    """How often a learner is wrong, silent, and covers, on cells that its rules had not seen."""
+    from .honesty.report import HERE as FOLDER
+    from .honesty.report import judged, shares
+
+    path = FOLDER / "results" / "honesty" / "judge.csv"
+    found: Numbers = {}
+    for learner, rows in judged(path).items() if path.exists() else ():
+        found["cells"] = len(rows)
+        found |= {f"{learner}.{_name(what)}": share for what, share in shares(rows).items()}
+    return found
+
+
 STUDIES: dict[str, Callable[[], Numbers]] = {
+    "honesty": honesty_numbers,
     "boosting": boosting_numbers,
     "paper": paper_numbers,
     "crossfit": crossfit_numbers,

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 from sarlearn import BoostedSARClassifier, CrossFitSARClassifier
+from sarlearn.exceptions import MisfitWarning, TrustWarning
 
 from ..harness.cells import Fields
 from .data import make
@@ -53,7 +54,8 @@ def measure(method: str, **fields) -> dict[str, Any]:
         "f1": float(f1_score(cell.y_test, f > 0.5, zero_division=0.0)),
         "width": float(model.identification_width_),
         "slope": float(model.slope_),
-        "warned": bool([w for w in caught if "Unidentified" in type(w.message).__name__]),
+        "warned": any(isinstance(one.message, TrustWarning) for one in caught),
+        "misfit": any(isinstance(one.message, MisfitWarning) for one in caught),
     }
     if method != "boosted, told e":
         e = model.predict_propensity(cell.X_test)

@@ -27,6 +27,8 @@ SCORES = {
 # An AUC this far below that of the same trees told the propensity is bad.
 BAD = 0.05
 FEW_ROWS = 800
+# Below this AUC of trees told the propensity, the columns hardly tell the classes apart.
+WEAK = 0.85
 
 OPENING = """\
 # Boosted trees from biased labels
@@ -54,9 +56,10 @@ def main() -> None:
     text += "\n" + _each(found["nine"], "dataset") + "\n" + _each(found["nine"], "mechanism")
     if found["small"]:
         text += "\n## Small data sets\n" + _means(found["small"]) + _by_size(found["small"])
-        text += "\n" + _each(found["small"], "dataset")
+        text += _by_strength(found["small"]) + "\n" + _each(found["small"], "dataset")
     if found["wrong_attributes"]:
         text += "\n## Wrong attributes\n" + _each(found["wrong_attributes"], "attributes")
+    text += _choice(found["nine"] + found["small"])
     text += _signs([row for rows in found.values() for row in rows]) + _costs()
     write_atomically(HERE / "REPORT.md", text)
 
@@ -133,6 +136,48 @@ def _by_size(rows: list[Row]) -> str:
         if chosen:
             text += f"\n{words}:\n" + _means(chosen)
     return text
+
+
+def _by_strength(rows: list[Row]) -> str:
+    """Data sets whose columns tell the classes apart, and others: with these labels say little."""
+    told = {
+        name: _average(chosen, "boosted, told e", "auc")
+        for name, chosen in grouped(rows, "dataset").items()
+    }
+    weak = sorted(name for name, auc in told.items() if auc < WEAK)
+    text = ""
+    for words, is_weak in ((f"of {WEAK} or more", False), (f"below {WEAK}", True)):
+        chosen = [row for row in rows if (row["dataset"] in weak) == is_weak]
+        if chosen:
+            names = f" ({', '.join(weak)})" if is_weak else ""
+            text += f"\nData sets with an AUC {words} where e is told{names}:\n" + _means(chosen)
+    return text
+
+
+def _choice(rows: list[Row]) -> str:
+    """Linear or boosted? By whether the linear fit itself told that it misfits."""
+    linear = [row for row in rows if row["method"] == "cross-fit" and row.get("misfit")]
+    told = {tuple(row[name] for name in CELL): row["misfit"] == "true" for row in linear}
+    if not told:
+        return ""
+    lines = []
+    for words, misfit in (("told of a misfit", True), ("did not", False)):
+        chosen = [row for row in rows if told.get(tuple(row[name] for name in CELL)) == misfit]
+        if chosen:
+            line = [f"the linear fit {words}", str(_n_cells(chosen))]
+            for score in ("prior_error", "propensity_error", "auc", "log_loss"):
+                pair = (_text(_average(chosen, method, score)) for method in CHOICES)
+                line.append(" / ".join(pair))
+            lines.append(line)
+    head = ["", "cells", *(f"{SCORES[s]}: linear / boosted" for s in list(SCORES)[:4])]
+    return (
+        "\n## Which to choose\n\nThe command line fits a linear class unless it is told otherwise: "
+        "its odds ratios can be read, and it needs nothing installed. Where the labels contradict "
+        "it, its warning names boosting.\n" + table(head, lines)
+    )
+
+
+CHOICES = ("cross-fit", "boosted")
 
 
 def _targets(found: dict[str, list[Row]]) -> str:

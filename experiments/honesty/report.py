@@ -100,15 +100,28 @@ def _percent(value: float) -> str:
     return "-" if np.isnan(value) else f"{100 * value:.1f} %"
 
 
-def _figures(rows: list[Row]) -> list[str]:
+def shares(rows: list[Row]) -> dict[str, float]:
+    """The shares that are judged, by name."""
     good = [row for row in rows if not _bad(row)]
+    return {
+        "bad": _share(rows, _bad),
+        "bad and silent": _share(rows, lambda row: _bad(row) and not _warned(row)),
+        "bad and warned": _share(rows, lambda row: _bad(row) and _warned(row)),
+        "good and warned": _share(good, _warned),
+        "coverage": _share(rows, _covered),
+    }
+
+
+def judged(path: Path) -> dict[str, list[Row]]:
+    """The cells of a table that every learner is judged by, by learner: all but failures, leaks."""
+    rows = [row for row in read_table(path) if not row["error"] and row["case"] not in LEAKS]
+    return dict(sorted(grouped(rows, "learner").items()))
+
+
+def _figures(rows: list[Row]) -> list[str]:
     return [
         str(len(rows)),
-        _percent(_share(rows, _bad)),
-        _percent(_share(rows, lambda row: _bad(row) and not _warned(row))),
-        _percent(_share(rows, lambda row: _bad(row) and _warned(row))),
-        _percent(_share(good, _warned)),
-        _percent(_share(rows, _covered)),
+        *map(_percent, shares(rows).values()),
         f"{np.median([_width(row) for row in rows]):.2f}",
         f"{np.mean([_error(row) for row in rows]):.3f}",
     ]
