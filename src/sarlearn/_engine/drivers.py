@@ -65,10 +65,11 @@ class DriverSearch:
         return Driver(2 * rise - cost, prior)
 
 
-def strong_drivers(Z: np.ndarray, columns: np.ndarray, labelled, weight) -> dict[int, Driver]:
-    """Columns, by number, that labelling follows beyond doubt if the class is linear.
+def strong_driver(Z: np.ndarray, columns: np.ndarray, labelled, weight) -> dict[int, Driver]:
+    """The column, by number, that labelling follows beyond doubt if the class is linear.
 
-    ``Z`` is standardised; the largest gain comes first.
+    ``Z`` is standardised. Of several the one with the largest gain: beside it another may add
+    nothing.
     """
     others = np.setdiff1d(np.arange(Z.shape[1]), columns)
     if not len(others) or Z.shape[1] > MAX_COLUMNS:
@@ -77,5 +78,5 @@ def strong_drivers(Z: np.ndarray, columns: np.ndarray, labelled, weight) -> dict
     first = others[np.argsort(-np.abs(search.z[others]), kind="stable")[:N_TRIED]]
     cost = 2 * float(np.log(len(others)))
     found = {int(j): search.driver([int(j)]) for j in first}
-    told = {j: one for j, one in found.items() if one.gain - cost > STRONG}
-    return dict(sorted(told.items(), key=lambda pair: -pair[1].gain))
+    best = max(found, key=lambda j: found[j].gain)
+    return {best: found[best]} if found[best].gain - cost > STRONG else {}

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.drivers import Driver, strong_drivers
+from sarlearn._engine.drivers import Driver, strong_driver
 from sarlearn._engine.flexible import kernel_scores, linear_scores, standardised
 from sarlearn._engine.goodness import bends, label_grid, score_sums
 from sarlearn._engine.label_model import LabelModel
@@ -65,7 +65,7 @@ class Examination:
     opinions : list of Opinion
         Of the fit's own score first, then of others.
     class_prior_range : (float, float)
-        Of the opinions that count, and with strong drivers named.
+        Of the opinions that count, and with a strong driver named.
     gain : float
         Nats per labelled row by which the best flexible score explains the labels better.
     misfit : float
@@ -73,8 +73,8 @@ class Examination:
     driver_z, bend_z : ndarray of shape (n_columns,)
         Score statistics of adding a column to the propensity, and its square to the class; 0 where
         it is there already, and where the class model is not linear.
-    strong_drivers : dict of int to Driver
-        Columns that would explain much more of the labels in the propensity, the best first.
+    strong_driver : dict of int to Driver
+        The column that would explain much more of the labels in the propensity; empty is none.
     leaks : (ndarray of int, ndarray)
         Columns that all but determine the label, and their areas under the curve.
     label_share : float
@@ -92,7 +92,7 @@ class Examination:
     gain: float
     misfit: float
     driver_z: np.ndarray = field(repr=False)
-    strong_drivers: dict[int, Driver]
+    strong_driver: dict[int, Driver]
     bend_z: np.ndarray = field(repr=False)
     leaks: tuple[np.ndarray, np.ndarray]
     label_share: float
@@ -113,7 +113,7 @@ class Examination:
         """Columns that were not named and that labelling seems to follow, the best first."""
         by_score = np.argsort(-np.abs(self.driver_z), kind="stable")
         told = [int(j) for j in by_score if abs(self.driver_z[j]) > DRIVER]
-        return [*self.strong_drivers, *(j for j in told if j not in self.strong_drivers)]
+        return [*self.strong_driver, *(j for j in told if j not in self.strong_driver)]
 
     def swapped(self, slope: float = 1.0) -> bool:
         """Whether class and propensity bear the marks of having changed places.
@@ -206,7 +206,7 @@ def examine(
     driver_z = np.zeros(Z.shape[1])
     bend_z = seen.score(*at, bends(Z), of_class=True) if linear else np.zeros(Z.shape[1])
     driver_z[others] = seen.score(*at, Z[:, others], of_class=False)
-    strong = strong_drivers(Z, columns, labelled, weight) if linear else {}
+    strong = strong_driver(Z, columns, labelled, weight) if linear else {}
     design = np.column_stack([seen.attributes, np.ones(len(Z))])
     effects = np.linalg.lstsq(design, zeta, rcond=None)[0]
     flexible = max(each.log_likelihood for each in opinions[1:])
@@ -219,7 +219,7 @@ def examine(
         gain=float(flexible - own.log_likelihood) / max(float(labelled.sum()), 1.0),
         misfit=grid.misfit,
         driver_z=driver_z,
-        strong_drivers=strong,
+        strong_driver=strong,
         bend_z=bend_z,
         leaks=leaking(raw, labelled),
         label_share=float(np.average(labelled, weights=weight)),

@@ -227,7 +227,7 @@ def _store(model, seen: Examination) -> None:
     model.certainty_ = certainty(high - low, seen.sure)
     if apart or len(seen.leaks[0]):
         model.certainty_ = "not at all"
-    elif (seen.misfits or seen.strong_drivers) and model.certainty_ != "not at all":
+    elif (seen.misfits or seen.strong_driver) and model.certainty_ != "not at all":
         model.certainty_ = "only by the model's shape"
     model.goodness_ = {
         "misfit": seen.misfit,
@@ -265,7 +265,7 @@ def _tell(model, seen: Examination, names: Sequence[str]) -> None:
         warn(ShapeWarning(prior, *bounds))
     if seen.drivers:
         first = seen.drivers[0]
-        strong = seen.strong_drivers.get(first)
+        strong = seen.strong_driver.get(first)
         told, z = [names[j] for j in seen.drivers], float(seen.driver_z[first])
         warn(UnnamedDriverWarning(told, z, None if strong is None else strong.class_prior))
     if seen.misfits:
