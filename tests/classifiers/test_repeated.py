@@ -194,8 +194,12 @@ def test_what_is_identified_is_said():
     X, _, s, Z, _ = simulate(5)
     with pytest.warns(SarlearnWarning, match="told apart by the shape"):
         RepeatedSARClassifier().fit(X, s[:, :1], chances=Z[:, :1])
-    with pytest.warns(SarlearnWarning, match="Two chances without attributes"):
-        RepeatedSARClassifier().fit(X, np.nan_to_num(s[:, :2]))
+    with pytest.warns(SarlearnWarning, match="Two chances per row without attributes"):
+        RepeatedSARClassifier([2]).fit(X, np.nan_to_num(s[:, :2]))
+    alike = RepeatedSARClassifier([2]).fit(X, s).summary()
+    assert "a 95 % interval that holds if the model does" in alike
+    assert "one propensity is identified for all of them" in alike
+    assert "for all of them" not in RepeatedSARClassifier([2]).fit(X, s, chances=Z).summary()
 
 
 def test_errors_name_the_value():

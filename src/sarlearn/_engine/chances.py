@@ -32,6 +32,9 @@ STARTS = (0.1, 0.3, 0.6, 0.9)
 # these starts: on camera traps for bobcats by 8 nats. So the search goes on from the best one, with
 # its slopes times these.
 STEEPER = (2.5, 5.0)
+# Along a steep class model the likelihood is so flat that even the least ridge, which keeps
+# parameters finite elsewhere, would show in the fifth digit; here it is so much smaller.
+FLAT = 1e-4
 # Maxima that are lower by less than this leave their class prior open, too.
 RIVAL = 1.92
 LONGEST_STEP = 5.0
@@ -185,9 +188,11 @@ def fit_chances(
     """
     units, rows = _chance_units(rows)
     total = float(rows.total(weight_of))
-    ridge = np.concatenate([rows.units.ridge(C, total), units.ridge(propensity_C, total)])
-    problem = _Problem(rows, ridge, links, tol)
+    ridge = np.concatenate(
+        [rows.units.ridge(C, FLAT * total), units.ridge(propensity_C, FLAT * total)]
+    )
     n_theta = rows.shape[1] + 1
+    problem = _Problem(rows, ridge, links, tol)
     detected, chances = rows.total(_counts) / total
     found = []
     for e in starts:
@@ -254,7 +259,11 @@ def _climb(problem: _Problem, start: np.ndarray, max_iter: int) -> tuple[Climb, 
         prior = place.sums.positives / problem.total
         history.record(-place.sums.loss, -place.value, np.nan, prior)
 
-    found = climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP, report=record)
+    # New curvatures throughout: where a class model is steep, what an old one promises of the last
+    # digits is too little, and the climb would end early.
+    found = climb(
+        problem, start, max_iter=max_iter, longest=LONGEST_STEP, refresh=0.0, report=record
+    )
     return found, history
 
 

@@ -27,6 +27,7 @@ from sarlearn._validation import (
     encode_new_labels,
     resolve_features,
 )
+from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR
 from sarlearn.classifiers._trust import range_only
@@ -271,6 +272,9 @@ class RepeatedSARClassifier(PUClassifier):
 
     def _say_what_is_identified(self, visits, attributes) -> None:
         mean = float(np.sum(~np.isnan(visits))) / len(visits)
+        held = np.where(np.isnan(visits)[:, :, None], np.nan, attributes)
+        first = np.take_along_axis(held, np.argmax(~np.isnan(visits), axis=1)[:, None, None], 1)
+        self._chances_alike = bool(np.all(np.isnan(held) | (held == first)))
         if mean < 2:
             warn(
                 SarlearnWarning(
@@ -279,13 +283,30 @@ class RepeatedSARClassifier(PUClassifier):
                     "prior is not reliable."
                 )
             )
-        elif not len(attributes[0, 0]) and visits.shape[1] == 2:
+        elif self._chances_alike and visits.shape[1] == 2:
             warn(
                 SarlearnWarning(
-                    "Two chances without attributes identify one propensity for all; whether the "
-                    "chances depend on each other cannot be seen from them."
+                    "Two chances per row without attributes of their own identify one propensity "
+                    "for both; whether the chances depend on each other cannot be seen from them."
                 )
             )
+
+    def _sure(self) -> str:
+        low, high = self.class_prior_range_
+        if self.class_prior is not None:
+            text = known_sentence(low, high, self.class_prior_from_labels_)
+        else:
+            text = (
+                f"The class prior lies at {low:.1%} to {high:.1%}, a 95 % interval that holds if "
+                "the model does: the class does not change between chances, and chances are "
+                "independent given the attributes."
+            )
+        if self._chances_alike and self.n_chances_ > 1:
+            text += (
+                " All chances of a row have the same attributes, so one propensity is identified "
+                "for all of them."
+            )
+        return text
 
     def _store(self, fit: ChanceFit, share: float, prior: KnownPrior | None) -> None:
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
