@@ -46,7 +46,7 @@ class ConstantLabelling:
     See Also
     --------
     label : Draw labels from known classes.
-    LogisticLabelling : ``e(x) = 1 / (1 + exp(-(b + x_e .
+    LogisticLabelling : Logistic in the chosen attributes.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class ProductLabelling:
 
 @dataclass(frozen=True)
 class LogisticLabelling:
-    """``e(x) = 1 / (1 + exp(-(b + x_e . w)))``: logistic in the chosen attributes.
+    """``e(x) = 1 / (1 + exp(-(b + x_e w)))``: logistic in the chosen attributes.
 
     The one mechanism that SAR-EM's own propensity model can match exactly, whatever the values of
     the attributes.
@@ -317,7 +317,7 @@ def label(
 
     See Also
     --------
-    LogisticLabelling : ``e(x) = 1 / (1 + exp(-(b + x_e .
+    LogisticLabelling : Logistic in the chosen attributes.
     ProductLabelling : Attributes contribute independently.
 
     Examples

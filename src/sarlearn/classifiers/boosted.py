@@ -85,8 +85,7 @@ class BoostedSARClassifier(SARClassifier):
     propensity_ridge : float > 0, default=10.0
         Penalty on the slopes of the propensity, of standardised terms, in nats of all labels: it
         weighs where rows are few, and keeps class and propensity from changing places there.
-    categorical_features : names, indices, mask, callable, "from_dtype" or None, \
-            default="from_dtype"
+    categorical_features : names, indices, mask, callable or None, default="from_dtype"
         Columns that hold categories. ``"from_dtype"`` takes those columns of a table whose type
         is categorical or text.
     random_state : int, RandomState instance or None, default=None
