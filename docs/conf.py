@@ -105,6 +105,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "start": [], "which_learner": []}
 
 # One file of MathJax, from an installed package: no other file, no font, no network.

@@ -49,8 +49,9 @@ def test_round_trip_of_every_public_estimator(name, tmp_path):
     assert str(again.get_params()) == str(model.get_params())
     for method in ("predict_proba", "predict_propensity", "score_samples"):
         if hasattr(model, method):
-            np.testing.assert_array_equal(
-                getattr(again, method)(data.X), getattr(model, method)(data.X)
+            # LightGBM writes its trees as text, older versions not to the last bit.
+            np.testing.assert_allclose(
+                getattr(again, method)(data.X), getattr(model, method)(data.X), rtol=1e-14
             )
     assert again.class_prior_ == model.class_prior_
 

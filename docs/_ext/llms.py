@@ -18,7 +18,7 @@ SECTIONS = {
     "Tutorials": ("generated/tutorials/",),
     "Examples": ("generated/gallery/",),
     "How good is it": ("how_good/",),
-    "API": ("api/",),
+    "API": ("api/", "generated/api/"),
     "Development": ("development/",),
 }
 

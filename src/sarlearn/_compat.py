@@ -7,7 +7,7 @@ from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import _get_threadpool_controller
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _get_feature_names as get_feature_names
 from sklearn.utils.validation import _num_samples as num_samples
 
@@ -44,6 +44,14 @@ __all__ = [
     "safe_indexing",
     "with_callbacks",
 ]
+
+
+def check_sample_weight(sample_weight, X, **options):
+    """Checked weights; that all of them are zero is refused since scikit-learn 1.9 only."""
+    weights = _check_sample_weight(sample_weight, X, **options)
+    if len(weights) and not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
 
 
 def n_threads() -> int:

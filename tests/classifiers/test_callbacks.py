@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.callback import ProgressBar
 from sklearn.linear_model import LogisticRegression
 
 from conftest import make_pu
 from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
+
+ProgressBar = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9").ProgressBar
 
 
 class Counter:
