@@ -56,6 +56,8 @@ class Case:
     changes: dict[str, list[Any]] = field(default_factory=dict)
     #: Settings beside which a parameter has its effect.
     beside: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: What tells it from another case of the same callable.
+    of: str = ""
 
 
 EM = {"C": [0.1, 5.0], "stop": ["fixed_point"], "window": [3, 6], "tol": [1e-2, 1e-3]}
@@ -141,6 +143,7 @@ LEARNERS = [
         KnownPropensityClassifier,
         {"X": X, "y": S, "propensity": 0.9, "method": "weighting"},
         {"C": [0.1, 5.0], "tol": [1.0], "max_iter": [1, 2], "sample_weight": [WEIGHT]},
+        of="weighting",
     ),
     Case(
         SCARClassifier,

@@ -73,7 +73,7 @@ def as_it_was(case: Case) -> list:
 
 
 EVERY = [
-    pytest.param(case, name, id=f"{case.call.__name__}-{name}")
+    pytest.param(case, name, id="-".join([case.call.__name__, name, case.of][: 2 + bool(case.of)]))
     for case in CASES
     for name in case.changes
 ]

@@ -207,6 +207,27 @@ def test_weights_are_repetitions_and_order_does_not_matter(stop, discrete):
     assert once.label_frequency_ == pytest.approx(again.label_frequency_, rel=1e-8)
 
 
+@pytest.mark.parametrize("method", ["em", "weighting"])
+def test_weights_are_repetitions_with_a_known_propensity(method):
+    data = make_pu(400, 5)
+    counts = data.rng.integers(1, 4, 400)
+    e = np.maximum(data.e, 0.5)  # smaller ones would say that there are more positives than rows
+    rows = np.repeat(np.arange(400), counts)
+    once = KnownPropensityClassifier(method, stop="fixed_point")
+    once.fit(data.X, data.s, propensity=e, sample_weight=counts)
+    again = KnownPropensityClassifier(method, stop="fixed_point")
+    again.fit(data.X[rows], data.s[rows], propensity=e[rows])
+    np.testing.assert_allclose(once.coef_, again.coef_, rtol=1e-6, atol=1e-8)
+    assert once.class_prior_ == pytest.approx(again.class_prior_, rel=1e-8)
+    assert once.label_frequency_ == pytest.approx(again.label_frequency_, rel=1e-8)
+
+
+def test_propensities_that_ask_for_more_positives_than_rows_are_refused():
+    data = make_pu(400, 5)
+    with pytest.raises(ValueError, match=r"mean of s/propensity.* is \d\.\d+; it must be below 1"):
+        KnownPropensityClassifier("weighting").fit(data.X, data.s, propensity=0.05)
+
+
 def test_propensity_one_is_logistic_regression():
     data = make_pu(500, 5)
     expected = LogisticRegression(solver="newton-cholesky", tol=1e-12).fit(data.X, data.s)
