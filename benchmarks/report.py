@@ -53,6 +53,13 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
 - **Two threads, and the bound.** The two cores share their memory's bandwidth with each other
   and with other tenants of the machine, so the same fit takes longer in one hour than in the
   next.
+- **The command line.** A third of the CPU of a fit goes into imports: SciPy, scikit-learn, and
+  skops, which imports every estimator of scikit-learn to list those that it trusts. Scoring pays
+  for the same imports once more, and they alone take most of what was aimed at. A third is the
+  cross-fit, a quarter the report: the model without propensity attributes, and the groups. It
+  would take one process for both commands, or model files that need no such list.
+- **The cross-fit in SAR-EM fits.** What is left is the label model, in NumPy and from several
+  starts, then the fits without each fold. It would take the label model's pass compiled.
 """
 
 

@@ -29,16 +29,16 @@ class Batches:
 
     Learners that work on batches take it as ``X``, with the name of its label column as ``y``:
     :class:`~sarlearn.SAREMClassifier`, :class:`~sarlearn.CrossFitSARClassifier`, and the
-    pipelines of :func:`~sarlearn.make_table_classifier` around them. Every pass over the data
-    reads the source once; the result is that of the same rows in memory. The source must give
-    the same rows in the same order each time.
+    pipelines of :func:`~sarlearn.make_table_classifier` around them. The result is that of the
+    same rows in memory. The rows, encoded, go to a temporary file, which every pass reads; the
+    source itself is read once, twice by a pipeline, and must give the same rows each time.
 
     Parameters
     ----------
     source : path, pattern, pyarrow Dataset or Table, DuckDB relation, polars LazyFrame, callable
         A path is a Parquet, Arrow or CSV file, or a folder of them; a pattern such as
         ``"data/*.parquet"`` is several, in the order of their names. A callable is called for
-        every pass, and returns an iterator of Arrow record batches or tables, or of data frames
+        every reading, and returns an iterator of Arrow record batches or tables, or of data frames
         of pandas or polars.
     columns : sequence of str, default=None
         Columns to learn from; by default all but those that are named as label and weight.
