@@ -8,7 +8,7 @@ from benchmarks.tables import Table, short
 
 GOAL_OVERHEAD, GOAL_TINY = 1.3, 0.3
 # The calculation: a cluster of machines with this many cores each, a network of so many bytes a
-# second with so much delay a message, and sums added by eight.
+# second with so much delay per message, and sums added by eight.
 FAR_ROWS, CORES = 10**10, 16
 NETWORK_BYTES, LATENCY, FAN_IN = 1e9, 1e-3, 8
 ROW_BYTES, ITERATIONS = 160, 60
@@ -113,7 +113,7 @@ def calculated(rows: list[dict]) -> Table:
         )
         + f"Assumed: a scheduler that hands out a task in {SCHEDULER_TASK * 1e3:.0f} ms, "
         f"one after the other, while workers compute; a network of {NETWORK_BYTES / 1e9:.0f} GB/s "
-        f"and {LATENCY * 1e3:.0f} ms a message; cores as fast as the one here, all of them at "
+        f"and {LATENCY * 1e3:.0f} ms per message; cores as fast as the one here, all of them at "
         "once; no failures. The scheduler is the limit: more cores than are used would wait for it."
     )
     return Table("Ten billion rows", header, body, note)

@@ -58,8 +58,9 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
   for the same imports once more, and they alone take most of what was aimed at. A third is the
   cross-fit, a quarter the report: the model without propensity attributes, and the groups. It
   would take one process for both commands, or model files that need no such list.
-- **The cross-fit in SAR-EM fits.** What is left is the label model, in NumPy and from several
-  starts, then the fits without each fold. It would take the label model's pass compiled.
+- **The cross-fit in SAR-EM fits.** SAR-EM itself is one of them; the label model, in NumPy and
+  from several starts, and the fits without each fold share the rest about equally. It would take
+  the label model's pass compiled, and fits of all folds in one pass.
 """
 
 
