@@ -19,7 +19,7 @@ rng = np.random.default_rng(5)
 eta = np.concatenate([4 * rng.standard_normal(N_ROWS - 6), [-800.0, -699, -40, 40, 699, 800]])
 labelled = rng.random(N_ROWS) < 0.2
 weights = rng.random(N_ROWS) + 0.1
-aim = rng.random(N_ROWS)
+target = rng.random(N_ROWS)
 
 
 @pytest.fixture
@@ -65,14 +65,16 @@ def propensity(kind):
 
 def run_pass(given, weight, bent=True, make=np.asarray):
     """A pass over one column, the logits themselves: its sums, then what it wrote."""
-    fresh, bend, e_bend = np.full((3, N_ROWS), np.nan)
+    new_target, curvature, e_curvature = np.full((3, N_ROWS), np.nan)
     if not bent:
-        bend = None
+        curvature = None
     if not bent or given.X is None:
-        e_bend = None
+        e_curvature = None
     X, theta = make(eta[:, None]), np.array([1.0, 0.0])
-    sums = _kernels.em_sums(X, theta, given, labelled, weight, 0.9, aim, fresh, bend, e_bend)
-    return [part for part in (*sums, fresh, bend, e_bend) if part is not None]
+    sums = _kernels.em_sums(
+        X, theta, given, labelled, weight, 0.9, target, new_target, curvature, e_curvature
+    )
+    return [part for part in (*sums, new_target, curvature, e_curvature) if part is not None]
 
 
 @pytest.mark.parametrize("weight", [None, weights], ids=["unweighted", "weighted"])
@@ -89,17 +91,21 @@ def test_compiled_pass_is_numpys(both, kind, weight, bent, make):
 def test_pass_is_the_papers(numpy_only):
     given = propensity("groups")
     e, not_e, codes = given[:3]
-    log_likelihood, expected, positives, next_one, current, fresh, bend = run_pass(given, weights)
+    log_likelihood, expected, positives, next_one, current, new_target, curvature = run_pass(
+        given, weights
+    )
     held = np.clip(eta, -350, 350)  # where logits end
     f, e_row = expit(held), e[codes]
     q = np.where(labelled, 1.0, f * (1 - 0.9 * e_row) / (1 - 0.9 * f * e_row))
     usual = np.abs(eta) < 30  # where the plain formulas have their digits
-    assert_allclose(fresh[usual], (weights * q)[usual], rtol=1e-9)
+    assert_allclose(new_target[usual], (weights * q)[usual], rtol=1e-9)
     assert_allclose(next_one, [eta @ (weights * (f - q)), weights @ (f - q)], rtol=1e-9)
-    assert_allclose(current, [eta @ (weights * f - aim), (weights * f - aim).sum()], rtol=1e-9)
-    assert_allclose(bend, weights * f * expit(-held), rtol=1e-9)
+    assert_allclose(
+        current, [eta @ (weights * f - target), (weights * f - target).sum()], rtol=1e-9
+    )
+    assert_allclose(curvature, weights * f * expit(-held), rtol=1e-9)
     assert_allclose(expected, weights @ f)
-    assert_allclose(positives, np.bincount(codes, weights=fresh))
+    assert_allclose(positives, np.bincount(codes, weights=new_target))
     parts = np.where(
         labelled, log_expit(held) + np.log(e_row), np.log(expit(-held) + f * not_e[codes])
     )
@@ -108,12 +114,12 @@ def test_pass_is_the_papers(numpy_only):
 
 def test_pass_over_attributes_of_the_propensity(numpy_only):
     given = propensity("columns")
-    *_, e_fresh, e_aimed, fresh, _, e_bend = run_pass(given, weights)
+    *_, e_fresh, e_aimed, new_target, _, e_curvature = run_pass(given, weights)
     design = np.column_stack([given.X, np.ones(N_ROWS)])
     e = expit(design @ given.theta)
-    assert_allclose(e_fresh, design.T @ (fresh * (e - labelled)), rtol=1e-9)
-    assert_allclose(e_aimed, design.T @ (aim * (e - labelled)), rtol=1e-9)
-    assert_allclose(e_bend, fresh * e * expit(-design @ given.theta), rtol=1e-9)
+    assert_allclose(e_fresh, design.T @ (new_target * (e - labelled)), rtol=1e-9)
+    assert_allclose(e_aimed, design.T @ (target * (e - labelled)), rtol=1e-9)
+    assert_allclose(e_curvature, new_target * e * expit(-design @ given.theta), rtol=1e-9)
 
 
 @pytest.mark.parametrize("weight", [None, weights], ids=["unweighted", "weighted"])

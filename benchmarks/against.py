@@ -1,0 +1,125 @@
+"""CPU seconds of this tree against another one, fit by fit, in one run on one machine.
+
+    git worktree add ../before COMMIT
+    python -m benchmarks.against ../before/src
+
+Each fit runs in a process of its own, by turns in either tree, the best of several; learners of
+this tree without their second opinion, which the other may not have. Writes
+``results/against.csv``. The problems are made here with NumPy alone, so that any tree can run them.
+"""
+
+import contextlib
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from benchmarks.store import RESULTS
+
+SHAPES = {
+    "500 x 10": (500, 10),
+    "5,000 x 20": (5_000, 20),
+    "50,000 x 20": (50_000, 20),
+    "20,000 x 80": (20_000, 80),
+    "10,000 x 300, sparse": (10_000, 300),
+}
+LEARNERS = ("slope", "fixed_point", "known", "cross-fit")
+REPEATS = 3
+
+
+def problem(shape: str):
+    """A logistic class, and a propensity that two columns drive."""
+    n, p = SHAPES[shape]
+    rng = np.random.default_rng(n + p)
+    is_sparse = "sparse" in shape
+    X = (rng.random((n, p)) < 0.05).astype(float) if is_sparse else rng.standard_normal((n, p))
+    coef = rng.standard_normal(p) * (1.0 if is_sparse else 2 / np.sqrt(p))
+    y = rng.random(n) < 1 / (1 + np.exp(-(X @ coef)))
+    e = 1 / (1 + np.exp(-X[:, 0] + 0.5 * X[:, 1]))
+    s = (y & (rng.random(n) < e)).astype(int)
+    return (sparse.csr_array(X) if is_sparse else X), s, e
+
+
+def fit(learner: str, X, s, e):
+    from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
+
+    if learner == "known":
+        return KnownPropensityClassifier().fit(X, s, propensity=e)
+    if learner == "cross-fit":
+        return CrossFitSARClassifier([0, 1], random_state=0).fit(X, s)
+    return SAREMClassifier([0, 1], stop=learner).fit(X, s)
+
+
+def measure(shape: str, learner: str) -> dict:
+    """In this process: the least CPU seconds of some fits, after one that is not counted."""
+    X, s, e = problem(shape)
+    best = np.inf
+    with warnings.catch_warnings(), _fit_alone():
+        warnings.simplefilter("ignore")
+        fit(learner, X, s, e)
+        for _ in range(REPEATS):
+            began = time.process_time()
+            model = fit(learner, X, s, e)
+            best = min(best, time.process_time() - began)
+    return {"cpu": best, "class_prior": float(model.class_prior_)}
+
+
+def _fit_alone():
+    try:
+        from sarlearn.classifiers._trust import no_second_opinion
+    except ImportError:  # a tree from before there was one
+        return contextlib.nullcontext()
+    return no_second_opinion()
+
+
+def main(other: str) -> None:
+    here = str(Path(__file__).parents[1] / "src")
+    rows = []
+    for shape in SHAPES:
+        for learner in LEARNERS:
+            found: dict[str, dict] = {}
+            for tree in (other, here, other, here):
+                measured = _elsewhere(tree, shape, learner)
+                if tree not in found or measured["cpu"] < found[tree]["cpu"]:
+                    found[tree] = measured
+            row = {
+                "problem": shape,
+                "learner": learner,
+                "cpu_before": round(found[other]["cpu"], 4),
+                "cpu": round(found[here]["cpu"], 4),
+                "ratio": round(found[here]["cpu"] / found[other]["cpu"], 2),
+                "class_prior_before": round(found[other]["class_prior"], 6),
+                "class_prior": round(found[here]["class_prior"], 6),
+            }
+            print(*row.values(), sep="\t", flush=True)
+            rows.append(row)
+    with (RESULTS / "against.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _elsewhere(tree: str, shape: str, learner: str) -> dict:
+    path = os.pathsep.join([tree, str(Path(__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.against", "--measure", shape, learner],
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "SARLEARN_COMPILED": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--measure":
+        print(json.dumps(measure(*sys.argv[2:4])))
+    else:
+        main(sys.argv[1])
