@@ -15,7 +15,7 @@ from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.boosting_starts import log_likelihood
 from sarlearn._engine.crossfit import CS, ROUNDS, START_C, LinearScorer
 from sarlearn._engine.em import SAREM, run_to_slope
-from sarlearn._engine.folds import fold_flags, make_folds
+from sarlearn._engine.folds import make_folds
 from sarlearn._engine.known import KnownPropensityFit
 from sarlearn._engine.label_model import LabelFit, LabelModel, _Objective
 from sarlearn._engine.propensity import choose_propensity, watch
@@ -99,7 +99,7 @@ def cross_fit(
     Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=float)
     given = Xe if propensity == "free" else (Xe @ start.theta_e[:-1] + start.theta_e[-1])[:, None]
     e, theta_e = start.e, start.theta_e
-    rows = RowBlocks(X).attach(labelled=s, folds=fold_flags(folds, len(s)))
+    rows = RowBlocks(X).attach(labelled=s, folds=folds.flags)
     scorer = LinearScorer(len(folds), Cs, lambda: None)
     for _ in range(ROUNDS):
         rows = scorer(rows.attach(e=e, not_e=1.0 - e), start.theta)

@@ -133,7 +133,7 @@ def _time_of(table: Path) -> tuple[float, int]:
         with path.open(encoding="utf-8", newline="") as stream:
             for row in csv.DictReader(stream):
                 if row["experiment"] == table.stem:
-                    return float(row["core_seconds"]), int(row["timed"])
+                    return float(row["core_seconds"]), int(row.get("timed") or row["finished"])
     return 0.0, 0
 
 

@@ -56,9 +56,7 @@ def _units(extents: list[_Extent]) -> Units:
     spread = np.where(far & (deviation > 1e-14 * np.abs(mean)), deviation, 1.0) * size
     rescaled = (size > 0) & ((spread > LARGE) | (spread < SMALL))
     scale = np.where(rescaled, spread, 1.0)
-    # A column that does not vary counts as if it did: nothing else would bound its coefficient.
-    variance = np.where(deviation > 0, deviation * size / scale, 1.0) ** 2
-    return Units(np.where(far, mean * size, 0.0), scale, variance)
+    return Units(np.where(far, mean * size, 0.0), scale, rescaled)
 
 
 def _extent(block: Block) -> _Extent:

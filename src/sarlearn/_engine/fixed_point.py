@@ -22,7 +22,7 @@ FAR = 1e-2
 # On few rows the map has several fixed points, and rounding may decide at which of them mixed steps
 # end: at 2 of 60 samples of 40 rows it was another one than EM's. There EM itself goes most of the
 # way, until its steps are so small (root mean square change of the logits) or it has taken so many.
-FEW_ROWS, NEAR, WALK = 500, 1e-4, 300
+FEW_ROWS, NEAR, WALK = 200, 1e-4, 300
 # With many columns the classifier is solved to at most this share of what is left to move.
 SHARE = 0.1
 

@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.kernels import Propensities
+from sarlearn._engine.likelihood import sigmoids
 from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Curvature, cholesky
 from sarlearn._engine.rows import Rows
@@ -47,8 +48,7 @@ class GroupsAt:
 
     def __init__(self, values: np.ndarray, theta: np.ndarray):
         self.theta, self.key = theta, theta.tobytes()
-        zeta = values @ theta[:-1] + theta[-1]
-        self.e, self.not_e = expit(zeta), expit(-zeta)
+        self.e, self.not_e = sigmoids(values @ theta[:-1] + theta[-1])
 
     def of_rows(self, block: Block) -> Propensities:
         return Propensities(self.e, self.not_e, block.codes)

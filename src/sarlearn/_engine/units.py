@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-# Every parameter has at least this penalty per row, a coefficient in units in which its column has
-# variance 1: far below any tolerance, and enough to keep it finite, and known to ten digits, where
-# every target is 1 or a column tells the classes apart.
+# The free intercept has this penalty per row: far below any tolerance, and enough to keep it
+# finite, and known to ten digits, where every target is 1. So has the coefficient of a column whose
+# values are so large that the user's penalty on it vanishes.
 LEAST_RIDGE = 1e-10
 # A penalty beyond which a coefficient is 0 for every purpose.
 BARRING_RIDGE = 1e250
@@ -17,13 +17,13 @@ BARRING_RIDGE = 1e250
 class Units:
     """What was taken from each column, and what it was divided by.
 
-    ``variance`` is that of the columns after it; None where it was not asked for. ``excluded``
-    columns have no coefficient in the class model; None is no such column.
+    ``rescaled`` columns were beyond all bounds. ``excluded`` columns have no coefficient in the
+    class model. None is no such column.
     """
 
     center: np.ndarray
     scale: np.ndarray
-    variance: np.ndarray | None = None
+    rescaled: np.ndarray | None = None
     excluded: np.ndarray | None = None
 
     @classmethod
@@ -35,16 +35,16 @@ class Units:
         return not self.center.any() and bool((self.scale == 1).all())
 
     def of(self, columns: np.ndarray) -> "Units":
-        variance = None if self.variance is None else self.variance[columns]
-        return Units(self.center[columns], self.scale[columns], variance)
+        rescaled = None if self.rescaled is None else self.rescaled[columns]
+        return Units(self.center[columns], self.scale[columns], rescaled)
 
     def ridge(self, C: float, total_weight: float) -> np.ndarray:
         """Strength of ``ridge @ theta**2 / 2`` on each parameter: ``1 / C`` in the user's units."""
         least = LEAST_RIDGE * total_weight
         with np.errstate(over="ignore", divide="ignore", under="ignore"):
             slopes = np.minimum(1.0 / C / self.scale / self.scale, BARRING_RIDGE)
-        if self.variance is not None:
-            slopes = np.maximum(slopes, least * self.variance)
+        if self.rescaled is not None:
+            slopes = np.where(self.rescaled, np.maximum(slopes, least), slopes)
         if self.excluded is not None:
             slopes[self.excluded] = BARRING_RIDGE
         return np.append(slopes, least)

@@ -146,7 +146,8 @@ class BoostedSARClassifier(SARClassifier):
         ``propensity_strength_``, or a ``slope_`` below 0.2, are signs that class and propensity
         have changed places.
     n_iter_ : int
-        Rounds of the boosting that was kept: the larger number where runs differ.
+        Rounds of the boosting that was kept: the larger number where runs differ, and 1 where trees
+        did not help.
     converged_ : bool
         Whether more rounds than ``n_iter_`` were tried in every run, and did not help.
     history_ : dict of ndarray
@@ -357,7 +358,7 @@ class BoostedSARClassifier(SARClassifier):
         self.class_prior_from_labels_ = found.labels_only
         share = float(np.average(rows.labelled, weights=rows.weight))
         self.label_frequency_ = min(share / self.class_prior_, 1.0)
-        self.n_iter_ = max(run.rounds for run in found.runs)
+        self.n_iter_ = max(1, *(run.rounds for run in found.runs))  # at least 1 by convention
         self.converged_ = all(run.stopped for run in found.runs)
         self.history_ = found.history
         self.propensity_features_ = columns
