@@ -25,6 +25,7 @@ from sarlearn._engine.known import KnownPropensityFit
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
 from sarlearn._engine.likelihood import evidence_of_labels
+from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Climb
 from sarlearn._engine.propensity import attributes, label_share
 from sarlearn._engine.rows import Rows
@@ -38,8 +39,9 @@ START_C = 10.0
 # 38 labellings with label frequency 0.1 it took the error of the class prior from 0.060 to 0.052;
 # at other frequencies, and a third time, it changed little.
 ROUNDS = 2
-# How close to their optimum the fits of held-out scores come, in nats: per row, and at most. At 1e-2
-# some of 39 rows stopped on a plateau, 1.9 nats above it; 1e-4 takes a fifth more passes than 1e-2.
+# How close to their optimum the fits of held-out scores come, in nats: per unit of weight, and at
+# most. At 1e-2 some of 39 rows stopped on a plateau, 1.9 nats above it; 1e-4 took a fifth more
+# passes than 1e-2.
 FOLD_TOLERANCE, LARGEST_TOLERANCE = 1e-6, 1e-2
 # Penalty on the slopes of the label model's propensity, of standardised attributes. Without it the
 # label model could put the class signal into the propensity and did, where rows were few: on 524
@@ -186,7 +188,7 @@ def fold_fits(
     thetas = np.empty((n_folds, len(start), len(Cs)))
     problem = KnownPropensityFit()
     if tol is None:
-        tol = min(FOLD_TOLERANCE * rows.shape[0], LARGEST_TOLERANCE)
+        tol = min(FOLD_TOLERANCE * float(rows.total(weight_of)), LARGEST_TOLERANCE)
     for fold in range(n_folds):
         training, theta = rows.map(_training, fold), start
         for i in np.argsort(Cs):
