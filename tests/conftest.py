@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -48,6 +49,14 @@ def fits_alone():
 
     with no_second_opinion():
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    """Figures of one test are not there in the next: from the 21st on, matplotlib warns."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 needs_data = pytest.mark.skipif(

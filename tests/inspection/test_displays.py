@@ -24,12 +24,6 @@ from sarlearn.tables import make_table_classifier
 from table_data import patients
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def table():
     return patients(1200)[0]
