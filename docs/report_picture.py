@@ -1,0 +1,40 @@
+"""Make ``_static/report.png``, the head of a report, anew: ``python docs/report_picture.py``.
+
+The table is scikit-learn's breast cancer data with diagnoses drawn by clinic. Needs chromium.
+"""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+
+import sarlearn
+from sarlearn.labelling import OneAttributeLabelling, label
+
+PICTURE = Path(__file__).parent / "_static" / "report.png"
+OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+OPTIONS += ["--force-device-scale-factor=1.5", "--window-size=1000,860"]
+
+
+def main() -> None:
+    table = load_breast_cancer(as_frame=True).frame
+    malignant = 1 - table.pop("target")
+    table = table.iloc[:, :10]
+    table["city_clinic"] = (np.random.default_rng(0).random(len(table)) < 0.5).astype(int)
+    how = OneAttributeLabelling("city_clinic", mean=0.55, difference=0.6)
+    diagnosed, _ = label(table, malignant, how, random_state=0)
+    model = sarlearn.make_table_classifier(["city_clinic"], method="cross-fit", random_state=0)
+    model.fit(table, diagnosed)
+    page = sarlearn.report(model, table, diagnosed, source="tumours.csv", label="diagnosed")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        page.save(path)
+        command = [shutil.which("chromium") or "chromium", *OPTIONS, f"--screenshot={PICTURE}"]
+        subprocess.run([*command, path.as_uri()], check=True, stderr=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    main()
