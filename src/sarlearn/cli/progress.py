@@ -86,8 +86,15 @@ class WatchFit:
 
 @contextlib.contextmanager
 def watched(learner, show: Show) -> Iterator[None]:
-    """Have a learner report its iterations to ``show``, for the length of the block."""
-    learner.set_callbacks(WatchFit(show))
+    """Have a learner report its iterations to ``show``, for the length of the block.
+
+    Before scikit-learn 1.9, which has no callbacks, it fits in silence.
+    """
+    try:
+        learner.set_callbacks(WatchFit(show))
+    except ImportError:
+        yield
+        return
     try:
         yield
     finally:
