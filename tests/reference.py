@@ -40,9 +40,12 @@ def fit_logistic(X, target, weight, C, start=None):
 
 def sar_em(
     X, s, columns, *, decay=0.9, C=1.0, propensity_C=1.0, weight=None, window=10, tol=1e-4,
-    stop="slope", max_iter=20000, propensity=None,
+    stop="slope", max_iter=20000, propensity=None, seen=None,
 ):  # fmt: skip
-    """Run the paper's two algorithms; return f, e (or the known one) and the iterations."""
+    """Run the paper's two algorithms; return f, e (or the known one) and the iterations.
+
+    The slopes that the rule looks at are appended to the list ``seen``.
+    """
     X = np.asarray(X, dtype=float)
     s = np.asarray(s, dtype=bool)
     w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
@@ -62,7 +65,10 @@ def sar_em(
         watched.append((e if propensity is None else f)[~s])
         if stop == "slope" and len(watched) >= window:
             slopes = np.polyfit(np.arange(window), np.array(watched[-window:]), 1)[0]
-            if np.average(np.abs(slopes), weights=w[~s]) < tol:
+            slope = np.average(np.abs(slopes), weights=w[~s])
+            if seen is not None:
+                seen.append(slope)
+            if slope < tol:
                 break
         if stop == "fixed_point" and f_before is not None and np.abs(f - f_before).max() < tol:
             break

@@ -58,9 +58,13 @@ def test_exact_m_steps_take_the_iterations_of_the_reference(exact_m_steps, case,
     weight = data.rng.integers(1, 4, len(data.s)) if kind == "weighted" else None
     X = sparse.csr_array(data.X) if kind == "sparse" else data.X
     model = SAREMClassifier(data.columns, **SETTINGS).fit(X, data.s, sample_weight=weight)
-    f, e, n_iter = reference.sar_em(data.X, data.s, data.columns, weight=weight, **SETTINGS)
+    slopes = []
+    given = {**SETTINGS, "weight": weight, "seen": slopes}
+    f, e, n_iter = reference.sar_em(data.X, data.s, data.columns, **given)
     assert model.converged_
     assert model.n_iter_ == n_iter
+    found = model.history_["slope"]
+    np.testing.assert_allclose(found[~np.isnan(found)], slopes, rtol=1e-4)
     f_hat, e_hat = probabilities(model, X)
     np.testing.assert_allclose(f_hat, f, atol=1e-7)
     np.testing.assert_allclose(e_hat, e, atol=1e-7)
