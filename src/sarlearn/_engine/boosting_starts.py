@@ -24,8 +24,6 @@ CS = (0.1, 1.0, 10.0)
 CROSS_FIT_RIDGE = 3.0
 # Linear logits are no surer than this: the trees could not take them back.
 START_LIMIT = 6.0
-# How close to its optimum a linear model comes, in nats: the trees go on from it.
-TOLERANCE = 0.3
 CHUNK_ROWS = 20_000
 
 
@@ -104,7 +102,7 @@ def fold_fits(
     rows = RowBlocks(linear).attach(
         labelled=labelled, weight=weight, e=e, not_e=1.0 - e, folds=folds.flags
     )
-    thetas = crossfit.fold_fits(rows, len(folds), Cs, theta, tol=TOLERANCE)
+    thetas = crossfit.fold_fits(rows, len(folds), Cs, theta)
     logits = rows.map(crossfit.with_scores, thetas).gather(_scores)
     return thetas.transpose(0, 2, 1), logits
 
