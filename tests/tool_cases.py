@@ -132,7 +132,7 @@ INSPECTION = [
     ),
     Case(
         about(inspection.identifiability),
-        ROWS | {"random_state": 0, "n_starts": 3},
+        ROWS | {"random_state": 0, "n_starts": 8},
         {"n_starts": [2, 4], "random_state": [1, 2]},
     ),
     Case(

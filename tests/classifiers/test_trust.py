@@ -222,3 +222,15 @@ def test_weights_are_repetitions_for_the_range():
     assert weighted.class_prior_ == pytest.approx(repeated.class_prior_, abs=1e-6)
     # The kernel's centres are drawn from the rows, so the ranges agree roughly only.
     assert weighted.class_prior_range_ == pytest.approx(repeated.class_prior_range_, abs=0.1)
+
+
+def test_few_rows_with_a_wide_range_are_warned_of():
+    """Without a second opinion the learner's own range has to speak."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = rng.random(150) < expit(X[:, 0])
+    s = y & (rng.random(150) < 0.5)
+    model, warned = told(CrossFitSARClassifier([2], random_state=0), X, s)
+    assert model.goodness_ == {}
+    assert model.certainty_ == "not at all"
+    assert any(isinstance(one, UnidentifiedWarning) for one in warned)

@@ -1,6 +1,7 @@
 """Comparing class-prior estimators, drawing what they saw, and learning with their answer."""
 
 import builtins
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -274,13 +275,14 @@ def test_scar_classifier_says_few_labels_once(data):
     assert sum("Only 20" in str(w.message) for w in caught) == 1
 
 
-def test_the_example_answers_its_question(tmp_path, capsys):
-    pytest.importorskip("matplotlib")
+def test_the_example_answers_its_question(capsys):
+    """The table of all estimators, and a number of patients whose range holds the truth."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
     script = Path(__file__).parents[2] / "examples" / "how_many_positives.py"
-    figure = tmp_path / "answer.png"
-    runpy.run_path(str(script))["main"](["--figure", str(figure)])
+    runpy.run_path(str(script))
     text = capsys.readouterr().out
-    assert "about" in text
     assert all(name in text for name in default_estimators())
-    assert [path.name for path in tmp_path.iterdir()] == ["answer.png"]
-    assert figure.read_bytes().startswith(b"\x89PNG")
+    estimate, n_rows, low, high, truth = map(int, re.findall(r"\d+", text[text.index("About") :]))
+    assert low <= estimate <= high <= n_rows
+    assert low <= truth <= high

@@ -84,6 +84,8 @@ def look_again(
     share = float(np.average(labelled, weights=weight))
     if _SILENT.get() or len(labelled) < MIN_ROWS or labelled.sum() < MIN_LABELLED:
         range_only(model, (share, 1.0) if own is None else own)
+        if own is not None and model.certainty_ == "not at all" and not _SILENT.get():
+            warn(UnidentifiedWarning(float(model.class_prior_), *model.class_prior_range_))
         return
     rows = sample_rows(labelled)
     total = len(labelled) if n_rows is None else n_rows
