@@ -275,7 +275,7 @@ class _Test:
 
 
 def _simulated(test: _Test, parameters: np.ndarray, draws) -> list[float]:
-    """Statistics of labels simulated from a null, one a generator."""
+    """Statistics of labels simulated from a null, one per generator."""
     f, e = test.null.probabilities(parameters)
     labelled = np.array([rng.random(len(f)) < f * e for rng in draws]).T
     ratios = np.zeros(len(draws))  # without a label there is nothing to explain
