@@ -10,6 +10,8 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn import datasets
 
+from sarlearn.datasets import load_occupancy
+
 from ..harness import data as paper
 from ..harness.cells import seed_from
 
@@ -38,10 +40,17 @@ def load(name: str, max_rows: int, seed: int) -> Table:
     return Table(X[:, (X[0] != X).any(axis=0)], y.astype(bool))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=32)
 def _stored(source: str, title: str):
     if source == "uci":
         return _uci(title)
+    if source == "forest":
+        return _forest(*map(int, title.split("-")))
+    if source == "occupancy":
+        found = load_occupancy("meso", species=title)
+        return found.X, (found.visits == 1).any(axis=1)
+    if source == "adult":
+        return _long_hours()
     if source == "paper":
         found = paper.load(title)
         return found.X, found.y == 1
@@ -55,16 +64,38 @@ def _stored(source: str, title: str):
     return X, kind == 1
 
 
+def _folder() -> str:
+    folder = os.environ.get("SARLEARN_DATA")
+    if folder is None:
+        raise RuntimeError("Tables are read from the folder that SARLEARN_DATA names.")
+    return folder
+
+
 def _uci(title: str):
     import pandas as pd
 
-    folder = os.environ.get("SARLEARN_DATA")
-    if folder is None:
-        raise RuntimeError("The UCI tables are read from the folder that SARLEARN_DATA names.")
-    frame = pd.read_csv(Path(folder) / "uci" / f"{title}.csv.gz")
+    frame = pd.read_csv(Path(_folder()) / "uci" / f"{title}.csv.gz")
     y = frame["BinClass"].to_numpy() == 1
     X = pd.get_dummies(frame.drop(columns=["Class", "BinClass"])).to_numpy(dtype=float)
     return X, y
+
+
+def _forest(negative: int, positive: int):
+    """Two cover types that the paper's set takes together, by the columns that are measured."""
+    import pandas as pd
+
+    path = Path(_folder()) / "covtype" / "covtype.data.gz"
+    rows = pd.read_csv(path, header=None, dtype="int16").to_numpy()
+    rows = rows[np.isin(rows[:, -1], (negative, positive))]
+    return rows[:, :10], rows[:, -1] == positive
+
+
+def _long_hours():
+    """Who of Adult works more than 40 hours a week, by the other columns."""
+    found = paper.load("Adult")
+    hours = found.names.index("hours-per-week")
+    X = found.X.toarray() if sparse.issparse(found.X) else found.X
+    return np.delete(X, hours, axis=1), X[:, hours] > 40
 
 
 def _drawn(X: np.ndarray, logits: np.ndarray, rng) -> Table:
@@ -147,6 +178,35 @@ def _counts(rng) -> Table:
     return _drawn(X, 2.5 * np.sqrt(X[:, 0]) - 1.5 * np.sqrt(X[:, 1]) - 1.5, rng)
 
 
+def _clusters(rng) -> Table:
+    """Two narrow clusters of positives in a wide cloud."""
+    y = rng.random(SIMULATED_ROWS) < 0.35
+    centre = rng.choice([-1.4, 1.4], size=(SIMULATED_ROWS, 1)) * np.array([1.0, 1.0, 0, 0, 0, 0])
+    X = _normal(6, rng)
+    return Table(np.where(y[:, None], centre + 0.6 * X, 1.3 * X), y)
+
+
+def _survey(rng) -> Table:
+    """Answers from 1 to 5 and yes or no; the class is linear in them, with much chance."""
+    X = np.clip(np.round(3 + 1.2 * _normal(9, rng)), 1, 5)
+    X[:, 5:] = X[:, 5:] > 3
+    return _drawn(X, (X - X.mean(axis=0)) @ rng.normal(0, 0.9, 9) - 0.4, rng)
+
+
+def _friedman(rng) -> Table:
+    """Friedman's function of five uniform columns, with three that say nothing."""
+    X = rng.random((SIMULATED_ROWS, 8))
+    level = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+    return _drawn(X, level + 10 * X[:, 3] + 5 * X[:, 4] - 15.5, rng)
+
+
+def _tree(rng) -> Table:
+    """Boxes: a tree of three cuts tells the class nine times in ten."""
+    X = _normal(7, rng)
+    inside = np.where(X[:, 0] > 0.4, X[:, 1] > -0.5, (X[:, 2] > 0.7) & (X[:, 3] > -1))
+    return _drawn(X, np.where(inside, 2.2, -2.2), rng)
+
+
 SIMULATIONS = {
     "linear": _linear,
     "separable": _separable,
@@ -161,4 +221,8 @@ SIMULATIONS = {
     "ring": _ring,
     "threshold": _threshold,
     "counts": _counts,
+    "clusters": _clusters,
+    "survey": _survey,
+    "friedman": _friedman,
+    "tree": _tree,
 }
