@@ -15,7 +15,7 @@ from sarlearn.classifiers import (
     SAREMClassifier,
     SCARClassifier,
 )
-from sarlearn.exceptions import NotConvergedWarning
+from sarlearn.exceptions import NotConvergedWarning, UnlabelledStratumWarning
 from sarlearn.priors import DEDPUL, BestBinEstimator
 
 LEARNERS = [getattr(classifiers, name) for name in classifiers.__all__]
@@ -63,6 +63,26 @@ def test_strata_are_told_of_together():
     assert model.history_["class_prior"][-1] == pytest.approx(model.class_prior_, abs=1e-3)
     with pytest.warns(NotConvergedWarning):
         assert not clone(model).set_params(max_iter=2).fit(data.X, data.s).converged_
+
+
+def test_weights_of_strata_are_repetitions():
+    data = make_pu(2000, 4, discrete=True)
+    weight = np.where(data.X[:, 0] == 1, 3, 1)
+    repeated = np.repeat(np.arange(2000), weight)
+    model = MultiSCARClassifier(data.columns, stop="fixed_point", tol=1e-9)
+    by_weight = clone(model).fit(data.X, data.s, sample_weight=weight)
+    by_rows = clone(model).fit(data.X[repeated], data.s[repeated])
+    assert by_weight.class_prior_ == pytest.approx(by_rows.class_prior_, rel=1e-6)
+    assert by_weight.label_frequency_ == pytest.approx(by_rows.label_frequency_, rel=1e-6)
+    history = by_weight.history_["class_prior"]
+    assert history[-1] == pytest.approx(by_rows.history_["class_prior"][-1], rel=1e-6)
+
+
+def test_a_configuration_without_labels_is_told_of():
+    data = make_pu(600, 4, discrete=True)
+    bare = (data.X[:, 0] == 1) & (data.X[:, 1] == 1)
+    with pytest.warns(UnlabelledStratumWarning, match="1 of 4 configurations"):
+        SAREMClassifier(data.columns).fit(data.X, data.s & ~bare)
 
 
 def test_scar_weights_are_repetitions():

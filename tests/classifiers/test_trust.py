@@ -169,6 +169,14 @@ def test_7_presence_and_background(learner):
         assert found.high[1] / found.low[1] < 4
 
 
+def test_7_a_background_given_twice_weighs_as_much():
+    """What counts is the ratio to the labelled rows, not the number of background rows."""
+    X, s, *_ = presence(1000)
+    model = SAREMClassifier([2], single_sample=False, stop="fixed_point")
+    once, again = model.fit(X, s).coef_, np.concatenate([np.arange(len(s)), np.flatnonzero(~s)])
+    np.testing.assert_allclose(model.fit(X[again], s[again]).coef_, once, rtol=1e-4)
+
+
 def test_one_sample_is_taken_where_nothing_else_is_said():
     """Without it the class prior follows the number of background rows."""
     priors = []

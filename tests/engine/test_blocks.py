@@ -74,9 +74,11 @@ def test_threads_change_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_gram(make):
-    h = rng.random(103)
-    np.testing.assert_allclose(gram(make(DENSE), h), DENSE.T @ np.diag(h) @ DENSE, rtol=1e-10)
+@pytest.mark.parametrize("least", [0.0, -0.5], ids=["positive", "both signs"])
+def test_gram(make, least):
+    h = rng.uniform(least, 1.0, 103)
+    expected = DENSE.T @ np.diag(h) @ DENSE
+    np.testing.assert_allclose(gram(make(DENSE), h), expected, rtol=1e-10, atol=1e-12)
     expected = np.diag(DENSE.T @ np.diag(h) @ DENSE)
     np.testing.assert_allclose(gram_diagonal(make(DENSE), h), expected, rtol=1e-12)
 

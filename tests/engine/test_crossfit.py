@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import expit
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.crossfit import LinearScorer, cross_fit, fold_fits, nothing_left
+from sarlearn._engine.crossfit import (
+    LinearScorer,
+    cross_fit,
+    fold_fits,
+    nothing_left,
+    with_scores,
+)
 from sarlearn._engine.folds import Folds, make_folds
 from sarlearn._engine.known import KnownPropensityFit
 
@@ -42,6 +48,22 @@ def test_held_out_scores_have_not_seen_the_row(make):
             assert np.sqrt(np.mean(apart**2)) < 0.15
         logits = data.X[test] @ thetas[k, :-1, chosen] + thetas[k, -1, chosen]
         np.testing.assert_allclose(scores[test], logits, atol=1e-12)
+
+
+def test_scores_of_rows_held_out_twice_are_averaged():
+    data = make_pu(60)
+    folds = [
+        split
+        for seed in (0, 1)
+        for split in KFold(3, shuffle=True, random_state=seed).split(data.X)
+    ]
+    rows = RowBlocks(data.X).attach(folds=Folds.of(folds, 60).flags)
+    thetas = data.rng.standard_normal((6, 7, 2))
+    expected = np.zeros((60, 2))
+    for (_, test), theta in zip(folds, thetas, strict=True):
+        expected[test] += (data.X[test] @ theta[:-1] + theta[-1]) / 2
+    scores = rows.map(with_scores, thetas).gather(attrgetter("score"))
+    np.testing.assert_allclose(scores, expected)
 
 
 def test_the_penalty_is_that_of_the_best_held_out_likelihood():

@@ -98,6 +98,22 @@ def test_slope_follows_the_path_of_exact_m_steps(case):
     np.testing.assert_allclose(e_hat, e, atol=1e-3)
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_an_m_step_leaves_a_twentieth_of_the_gradient(seed):
+    """By the curvature that it ends with, which may differ a little from the one it judged by."""
+    data = make_pu(1500, 4, seed=seed)
+    rows = RowBlocks(data.X).attach(labelled=data.s)
+    propensity, rows = choose_propensity(rows, np.array(data.columns), 1.0)
+    em = _em.SAREM(rows, propensity, decay=0.9, C=1.0)
+    em.start()
+    for _ in range(8):
+        sums = em.sums
+        found = em._norm(em._gradients(sums.next_gradient, sums.next_propensity_gradient))
+        em.iterate()
+        left = em._norm(em._gradients(em.sums.gradient, em.sums.propensity_gradient))
+        assert left < 0.06 * found
+
+
 @pytest.mark.parametrize("case", CASES[:2] + CASES[3:])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "weighted"])
 def test_fixed_point_is_that_of_exact_m_steps(case, kind):
@@ -178,6 +194,16 @@ def test_without_decay_the_observed_likelihood_never_falls(stop, seed, discrete)
     model.fit(data.X, data.s)
     likelihood = model.history_["penalized_log_likelihood"]
     assert len(likelihood) > 5
+    assert np.diff(likelihood).min() >= -1e-10 * abs(likelihood[-1])
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_mixed_steps_that_lower_the_likelihood_are_not_taken(seed):
+    """With hardly a penalty on few rows some would, by up to 1,000 nats."""
+    data = make_pu(300, 4, seed=seed)
+    model = SAREMClassifier(data.columns, decay=1, C=100.0, stop="fixed_point").fit(data.X, data.s)
+    assert model.converged_
+    likelihood = model.history_["penalized_log_likelihood"]
     assert np.diff(likelihood).min() >= -1e-10 * abs(likelihood[-1])
 
 

@@ -1,5 +1,6 @@
 """The likelihood of a row: derivatives against differences, its ends, other evidence."""
 
+import math
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -90,6 +91,15 @@ def test_digits_at_the_ends(eta, zeta, decay):
         expected = [float(x) for x in (1 - F * E, q, 1 - q, F - q)]
     # decay = 0.9 is itself known to 16 digits only, and 1 - d e to as many after the point.
     assert_allclose(np.ravel(found), expected, rtol=1e-11 if decay < 1 else 1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 10])
+@pytest.mark.parametrize("least", [0.3, 1e-200])
+def test_the_sum_of_logarithms_has_every_row(n, least):
+    """Also those that four do not divide, and values whose product would vanish."""
+    values = np.linspace(least, 0.9, n)
+    expected = sum(math.log(value) for value in values)
+    assert likelihood.sum_of_logs(values) == pytest.approx(expected, rel=1e-13)
 
 
 def test_other_evidence_is_a_case_of_it():

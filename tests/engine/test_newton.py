@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.known import KnownPropensityFit
-from sarlearn._engine.newton import Curvature, Place, climb
+from sarlearn._engine.newton import Curvature, Place, cholesky, climb
 
 
 class Bowl:
@@ -64,6 +64,23 @@ def test_too_few_passes_are_told(bowl):
     found = climb(bowl, np.array([3.0, 2.0]), max_iter=2)
     assert not found.converged
     assert found.passes == 2
+
+
+def test_the_last_step_doubles_the_digits(bowl):
+    """The step that promises less than ``tol`` is taken where it is asked for."""
+    bowl.tol = 1e-3
+    minimum = np.arcsinh(bowl.b / bowl.a) / bowl.a
+    start, ends = np.array([3.0, 2.0]), []
+    for last_step in (False, True):
+        found = climb(bowl, start, max_iter=50, refresh=0.0, last_step=last_step)
+        ends.append(np.abs(found.theta - minimum).max())
+    assert ends[1] < 10 * ends[0] ** 2 < 0.1 * ends[0]
+
+
+def test_negative_curvature_counts_by_its_size():
+    """The eigenvalues of [[1, 2], [2, 1]] are 3 and -1: a step leads away from the saddle."""
+    lower = np.tril(cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros(2)))
+    np.testing.assert_allclose(lower @ lower.T, [[2.0, 1.0], [1.0, 2.0]])
 
 
 def test_one_hessian_for_folds_that_have_little_in_common():

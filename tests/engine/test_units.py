@@ -1,0 +1,33 @@
+"""What is fitted on centred and scaled columns says the same in the user's units."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.units import LEAST_RIDGE, Units, excluding
+
+UNITS = Units(np.array([0.0, 3.0, -2e5]), np.array([1.0, 1e-3, 1e4]))
+THETA = np.array([0.7, -1.2, 0.4, 0.3])
+
+
+def test_logits_are_the_same():
+    X = np.random.default_rng(0).normal(UNITS.center, UNITS.scale, size=(20, 3))
+    seen = (X - UNITS.center) / UNITS.scale
+    user = UNITS.to_user(THETA)
+    assert_allclose(X @ user[:-1] + user[-1], seen @ THETA[:-1] + THETA[-1], atol=1e-9)
+    assert_allclose(UNITS.from_user(user), THETA, rtol=1e-9)
+
+
+@pytest.mark.parametrize("C", [0.3, 40.0])
+def test_the_penalty_is_that_of_the_users_coefficients(C):
+    ridge = UNITS.ridge(C, total_weight=50.0)
+    coef = UNITS.to_user(THETA)[:-1]
+    assert_allclose(ridge[:-1] * THETA[:-1] ** 2, coef**2 / C)
+    assert ridge[-1] == LEAST_RIDGE * 50.0
+
+
+def test_excluded_columns_have_no_coefficient():
+    units = excluding(RowBlocks(np.zeros((4, 3))), np.array([1])).units
+    assert_allclose(units.to_user(THETA), [0.7, 0.0, 0.4, 0.3])
+    assert units.ridge(1.0, 4.0)[1] > 1e200
