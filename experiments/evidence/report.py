@@ -151,7 +151,8 @@ def _chances(rows: list[Row]) -> str:
             error, held = _root([float(r["deviation"]) for r in part]), _mean(part, "covers")
             line.append(f"{error:.3f}, {held:.0%} of {len(part)}")
         lines.append(line)
-    return text + table(["data set", *(f"{number} chances" for number in numbers)], lines)
+    head = [f"{number} chance" + "s" * (number != "1") for number in numbers]
+    return text + table(["data set", *head], lines)
 
 
 def _saving(rows: list[Row]) -> float:

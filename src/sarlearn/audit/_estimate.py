@@ -53,8 +53,7 @@ class AuditEstimate:
         Parameters
         ----------
         width : float in (0, 1), default=0.05
-            Of the interval that is wanted.
-            The width wanted of the range of the class prior.
+            The width wanted of the interval.
 
         Returns
         -------
