@@ -181,6 +181,9 @@ def test_errors_name_what_is_wrong(call, folder, truth):
     code, _, err = call(*fit, "--audited", "nothing")
     assert code == 2
     assert "--audited: the table has no column 'nothing'" in err
+    code, _, err = call(*fit, "--audited", "nothing.csv")
+    assert code == 2
+    assert "'nothing.csv' is neither a file nor a column" in err
     code, _, err = call(*fit, "--audited", "plan")
     assert code == 2
     assert "The column 'plan' holds" in err

@@ -104,7 +104,7 @@ class AuditSession:
         rows: Sequence[int],
         labelled: np.ndarray,
         given: dict[str, np.ndarray],
-        write: Callable[[dict[int, str]], None] = lambda answers: None,
+        write: Callable[[dict[int, str]], object] = lambda answers: None,
         refit: Callable[..., tuple[float, float, float]] | None = None,
     ):
         self._log, self.rows = log, [int(row) for row in rows]

@@ -15,10 +15,10 @@ from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
 from sarlearn.cli.common import collected_warnings, print_json, print_text
 from sarlearn.cli.paths import check_outputs
-from sarlearn.cli.predict import _features, _open, read_labels, refuse_chances
+from sarlearn.cli.predict import _features, _open, neutral_note, read_labels, refuse_chances
 from sarlearn.cli.progress import progress
 from sarlearn.reporting.effects import importance
-from sarlearn.tables.audits import audit_table, read_answers
+from sarlearn.tables.audits import answer_words, audit_table, read_answers
 from sarlearn.tables.columns import as_frame
 from sarlearn.tables.formats import table_kind
 from sarlearn.tables.read import read_table
@@ -40,18 +40,20 @@ class Plan:
     id_column: str | None
     rows: np.ndarray
     design: dict[str, np.ndarray]
+    words: dict[int, str]  # answers so far
     output: str
 
     @property
     def labelled(self) -> np.ndarray:
         return self.s == self.saved.model.classes_[1]
 
-    def write(self, words: dict[int, str]) -> None:
-        """Write the file of rows to check, with the answers so far."""
-        everything = {**self._earlier_words(), **words}
+    def write(self, words: dict[int, str]) -> int:
+        """Write the file of rows to check, with the answers so far; how many cells were changed,
+        since a spreadsheet would run them."""
+        everything = {**self.words, **words}
         order = [*sorted(set(self._drawn()) - set(self.rows.tolist())), *self.rows.tolist()]
         table = audit_table(self.frame, self.design, order, everything, leave_out=[self.label])
-        write_table(table, self.output)
+        return write_table(table, self.output, neutralise=True)
 
     def refit(self, audited, **design) -> tuple[float, float, float]:
         """What the likelihood says with these answers: class prior and its range."""
@@ -67,10 +69,6 @@ class Plan:
 
     def _drawn(self) -> list[int]:
         return np.flatnonzero(~np.isnan(self.design["audit_probability"])).tolist()
-
-    def _earlier_words(self) -> dict[int, str]:
-        known = self.design["audited"]
-        return {int(row): "yes" if known[row] else "no" for row in np.flatnonzero(known == known)}
 
 
 def audit(
@@ -99,11 +97,13 @@ def audit(
     if serve:
         _serve(plan, table, port, browser, question, fresh=not going_on)
         return
-    plan.write({})
+    n_neutral = plan.write({})
     told = _told(plan)
     if as_json:
-        print_json(told)
+        print_json({**told, "neutralised_cells": n_neutral})
         return
+    if n_neutral:
+        print_text(neutral_note(n_neutral))
     print_text(
         f"Wrote {told['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
         "no or unsure, from the top; whoever stops early has checked a smaller sample, not a "
@@ -131,18 +131,19 @@ def _plan(model, table, n, output, label, id_column, audited, seed, going_on) ->
     text = [id_column] if id_column else []
     if going_on:
         filled = read_table(output, text_columns=text)
-        design = read_answers(filled, frame, id_column)
+        design, words = read_answers(filled, frame, id_column), answer_words(filled)
         rows = np.asarray(filled["audit_row"], dtype=np.intp)
         last = np.nanmax(design["audit_round"])
         rows = rows[design["audit_round"][rows] == last]
     else:
-        earlier = {}
+        earlier, words = {}, {}
         if audited is not None:
-            earlier = read_answers(read_table(audited, text_columns=text), frame, id_column)
+            filled = read_table(audited, text_columns=text)
+            earlier, words = read_answers(filled, frame, id_column), answer_words(filled)
         found = suggest_audit(saved.model, X, s, n, random_state=seed, **earlier)
         design, rows = found.answers(np.full(len(found.rows), np.nan)), found.rows
         design["expected"] = np.array(found.rows_needed())
-    return Plan(saved, frame, X, s, label, id_column, rows, design, output)
+    return Plan(saved, frame, X, s, label, id_column, rows, design, words, output)
 
 
 def _told(plan: Plan) -> dict[str, Any]:
@@ -162,12 +163,16 @@ def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fres
     if fresh:
         log_path.unlink(missing_ok=True)
         plan.write({})
+    edited = log_path.exists() and Path(plan.output).stat().st_mtime > log_path.stat().st_mtime
     log = AuditLog(log_path)
-    in_log = {entry["row"] for entry in log.entries}
-    for row, word in plan._earlier_words().items():
-        if row in plan.rows and row not in in_log:  # typed into the file
+    logged = {entry["row"]: entry["answer"] for entry in log.entries}
+    for row, word in plan.words.items():
+        typed = row not in logged or (edited and logged[row] != word)
+        if row in plan.rows and typed:
             log.append({"row": row, "answer": word, "tab": "", "time": time.time()})
     given = {name: plan.design[name] for name in ("audited", "audit_probability", "audit_round")}
+    # Answers of this round come from the log, one by one: the page shows how the range fell.
+    given["audited"][plan.rows] = np.nan
     session = AuditSession(log, plan.rows.tolist(), plan.labelled, given, plan.write, plan.refit)
     first, folded = _columns(plan)
     asked = Question(

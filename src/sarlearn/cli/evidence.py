@@ -38,6 +38,8 @@ def read_audits(
     if is_file(audited):
         filled = read_table(audited, text_columns=[id_column] if id_column else [])
         return read_answers(filled, frame, id_column)
+    if Path(audited).suffix and audited not in as_frame(frame).columns:
+        raise ValueError(f"--audited {audited!r} is neither a file nor a column of the table.")
     check_columns(frame, "--audited", [audited])
     check_columns(frame, "--audit-probability", [probability])
     found = {"audited": parse_audited(frame[audited], audited)}

@@ -152,16 +152,19 @@ def _tell(saved: SavedModel, told: dict[str, Any], labelled: int | None, as_json
         shown = ", ".join(values[:3]) + (", ..." if len(values) > 3 else "")
         print(f"Note: column {name!r} holds values not seen in the fit ({shown}).", file=stream)
     if n_neutral:
-        print(
-            f"Note: an apostrophe was put before {counted(n_neutral, 'cell')} that a spreadsheet "
-            "would run as a formula.",
-            file=stream,
-        )
+        print(neutral_note(n_neutral), file=stream)
     where = "" if output == STANDARD else f" Wrote {output}."
     print(
         f"Scored {told['rows']:,} rows; about {told['expected_positives']:,.0f} are expected to "
         f"be positive.{where}{_why_not_as_in_fit(saved, told, labelled)}",
         file=stream,
+    )
+
+
+def neutral_note(n_cells: int) -> str:
+    return (
+        f"Note: an apostrophe was put before {counted(n_cells, 'cell')} that a spreadsheet would "
+        "run as a formula."
     )
 
 

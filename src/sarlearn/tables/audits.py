@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from sarlearn._labels import MISSING_WORDS, NO_WORDS, YES_WORDS
-from sarlearn.tables.columns import as_frame, values_of
+from sarlearn.tables.columns import as_frame, numbers, values_of
 
-__all__ = ["AUDIT_COLUMNS", "audit_table", "parse_audited", "read_answers"]
+__all__ = ["AUDIT_COLUMNS", "answer_words", "audit_table", "parse_audited", "read_answers"]
 
 # The answer first, where people write; then what the design needs. The posterior is left out: who
 # checks a row should not know what the model expects.
 AUDIT_COLUMNS = ("audited", "audit_row", "audit_round", "audit_probability")
 _UNSURE = frozenset({"unsure", "?", "unknown", "maybe", "don't know"})
+_VALUES = {"yes": 1.0, "no": 0.0, "unsure": np.nan, None: np.nan}
 
 
 def parse_audited(column, name: str = "audited") -> np.ndarray:
@@ -32,25 +33,34 @@ def parse_audited(column, name: str = "audited") -> np.ndarray:
     >>> parse_audited(pd.Series(["yes", "no", None, "unsure"]))
     array([ 1.,  0., nan, nan])
     """
+    return np.array([_VALUES[word] for word in _words(column, name)], dtype=np.float64)
+
+
+def answer_words(answers) -> dict[int, str]:
+    """The answers of a file of rows to check, by row: yes, no or unsure."""
+    filled = as_frame(answers)
+    words = _words(filled["audited"].to_native(), "audited")
+    rows = _numbers(filled, "audit_row")
+    return {int(row): word for row, word in zip(rows, words, strict=True) if word is not None}
+
+
+def _words(column, name: str) -> list[str | None]:
     import narwhals as nw
 
     values = values_of(nw.from_native(column, series_only=True))
-    return np.array([_answer(value, name, row) for row, value in enumerate(values)])
+    return [_word(value, name, row) for row, value in enumerate(values)]
 
 
-def _answer(value: Any, name: str, row: int) -> float:
+def _word(value: Any, name: str, row: int) -> str | None:
     if value is None or str(value).strip() in MISSING_WORDS:
-        return np.nan
+        return None
     word = str(value).strip().casefold()
     with contextlib.suppress(ValueError):
         number = float(word)
         word = str(int(number)) if number.is_integer() else word
-    if word in YES_WORDS:
-        return 1.0
-    if word in NO_WORDS:
-        return 0.0
-    if word in _UNSURE:
-        return np.nan
+    for meaning, known in (("yes", YES_WORDS), ("no", NO_WORDS), ("unsure", _UNSURE)):
+        if word in known:
+            return meaning
     raise ValueError(
         f"The column {name!r} holds {value!r} in row {row}; accepted are yes/no, 1/0, true/false, "
         "unsure, or an empty cell where nobody looked."
@@ -107,7 +117,7 @@ def read_answers(answers, frame, id_column: str | None = None) -> dict[str, np.n
     frame : data frame
         The table.
     id_column : str, optional
-        Where both have it, the identifiers must agree.
+        Where both have it, the identifiers must agree; without one, some column must.
 
     Returns
     -------
@@ -121,23 +131,66 @@ def read_answers(answers, frame, id_column: str | None = None) -> dict[str, np.n
                 f"The file of audits has no column {name!r}; 'sarlearn audit' writes such files."
             )
     rows = _positions(filled, len(table))
-    if id_column is not None and id_column in filled.columns and id_column in table.columns:
+    _refuse_another_table(filled, table, rows, id_column)
+    out = {name: np.full(len(table), np.nan) for name in ("audited", *AUDIT_COLUMNS[2:])}
+    out["audited"][rows] = parse_audited(filled["audited"].to_native())
+    for name in ("audit_round", "audit_probability"):
+        out[name][rows] = _numbers(filled, name)
+    return out
+
+
+def _refuse_another_table(filled, table, rows: np.ndarray, id_column: str | None) -> None:
+    """The rows of both agree in their identifiers or, without those, in some column at least.
+
+    A spreadsheet may have written a column in its own way, but not all of them.
+    """
+    shared = [name for name in filled.columns if name in table.columns]
+    if id_column in shared:
         here, there = filled[id_column].to_list(), table[id_column].to_list()
         for row, name in zip(rows, here, strict=True):
-            if str(there[row]) != str(name):
+            if not _same(name, there[row]):
                 raise ValueError(
                     f"Row {row} is {there[row]!r} in the table and {name!r} in the file of audits: "
                     "the table has changed since the rows were suggested."
                 )
-    out = {name: np.full(len(table), np.nan) for name in ("audited", *AUDIT_COLUMNS[2:])}
-    out["audited"][rows] = parse_audited(filled["audited"].to_native())
-    for name in ("audit_round", "audit_probability"):
-        out[name][rows] = np.asarray(filled[name].to_numpy(), dtype=np.float64)
-    return out
+        return
+    differs = None
+    for name in shared:
+        here, there = filled[name].to_list(), table[name].to_list()
+        pairs = [(row, value, there[row]) for row, value in zip(rows, here, strict=True)]
+        if len({str(value) for _, _, value in pairs}) < 2:
+            continue
+        other = [row for row, value, own in pairs if not _same(value, own)]
+        if not other:
+            return
+        differs = other[0] if differs is None else differs
+    if differs is not None:
+        raise ValueError(
+            f"The rows of the file of audits, such as audit_row {differs}, are not those of the "
+            "table: it has changed since the rows were suggested, or been sorted. Name --id, or "
+            "bring back its order."
+        )
+
+
+def _same(value: Any, own: Any) -> bool:
+    # 'sarlearn audit' puts an apostrophe before what a spreadsheet would run.
+    return str(value) in (str(own), f"'{own}") or (value != value and own != own)
+
+
+def _numbers(filled, name: str) -> np.ndarray:
+    """A column of the design, also as a spreadsheet in another language has saved it."""
+    try:
+        return numbers(filled, [name])[:, 0]
+    except ValueError:
+        values = [value for value in filled[name].to_list() if value is not None]
+        raise ValueError(
+            f"The column {name!r} of the file of audits must hold numbers; it begins with "
+            f"{values[0]!r}."
+        ) from None
 
 
 def _positions(filled, n_rows: int) -> np.ndarray:
-    rows = np.asarray(filled["audit_row"].to_numpy(), dtype=np.float64)
+    rows = _numbers(filled, "audit_row")
     bad = ~((rows >= 0) & (rows < n_rows) & (rows == np.floor(rows)))
     if bad.any():
         value = rows[np.argmax(bad)]

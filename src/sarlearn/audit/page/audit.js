@@ -59,7 +59,8 @@ function show(state) {
     fill($("first"), state.row.first);
     fill($("folded"), state.row.folded);
     $("more").hidden = state.row.folded.length === 0;
-    $("more-title").textContent = `${state.row.folded.length} more columns`;
+    $("more-title").textContent = state.row.folded.length === 1
+      ? "1 more column" : `${state.row.folded.length} more columns`;
   }
   summary(state);
 }
