@@ -265,8 +265,9 @@ def _group_weights(block: Block, n_groups: int, by_code: bool = True) -> np.ndar
 
 def attributes(block: Block, columns: np.ndarray):
     """Some columns of a block, dense."""
-    Xe = block.matrix[:, columns]
-    return np.ascontiguousarray(Xe.toarray() if sparse.issparse(Xe) else Xe)
+    if sparse.issparse(block.matrix):
+        return np.ascontiguousarray(block.matrix[:, columns].toarray())
+    return np.take(block.matrix, columns, axis=1)  # a sixth of the time of indexing
 
 
 def _levels(block: Block, columns: np.ndarray) -> list[np.ndarray] | None:
