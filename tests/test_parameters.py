@@ -25,10 +25,10 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def run(case: Case, settings: dict) -> list:
-    """What a call gives, as a flat list of numbers and words."""
+def run(case: Case, settings: dict):
+    """What a call gives."""
     if not hasattr(case.call, "fit"):
-        return flat(case.call(**settings))
+        return case.call(**settings)
     known = inspect.signature(case.call).parameters
     model = case.call(**{name: value for name, value in settings.items() if name in known})
     model.fit(**{name: value for name, value in settings.items() if name not in known})
@@ -40,18 +40,20 @@ def run(case: Case, settings: dict) -> list:
     if hasattr(model, "predict_propensity") and "propensity" not in settings:
         chances = () if settings.get("chances") is None else (settings["chances"],)
         found.append(model.predict_propensity(settings["X"], *chances))
-    return flat(found)
+    return found
 
 
-def flat(result) -> list:
+def flat(result, echo: str) -> list:
+    """Numbers and words; a field of the parameter's own name only repeats what was given."""
     if is_dataclass(result):
-        return flat([getattr(result, part.name) for part in fields(result)])
+        names = [part.name for part in fields(result) if part.name != echo]
+        return flat([getattr(result, name) for name in names], echo)
     if isinstance(result, Mapping):
-        return flat(list(result.items()))
+        return flat(list(result.items()), echo)
     if isinstance(result, np.ndarray | pd.DataFrame):
         return np.ravel(result).tolist()
     if isinstance(result, list | tuple):
-        return [value for part in result for value in flat(part)]
+        return [value for part in result for value in flat(part, echo)]
     return [result]
 
 
@@ -68,7 +70,7 @@ def differ(one: list, other: list) -> bool:
 
 
 @cache
-def as_it_was(case: Case) -> list:
+def as_it_was(case: Case):
     return run(case, case.base)
 
 
@@ -85,6 +87,7 @@ def test_values_of_a_parameter_give_different_results(case, name):
     values = [*case.changes[name]]
     results = [("as it was", run(case, base) if name in case.beside else as_it_was(case))]
     results += [(value, run(case, base | {name: value})) for value in values]
+    results = [(value, flat(found, name)) for value, found in results]
     if name == "pos_label":  # one of them is what is taken anyway
         results = results[1:]
     same = [(a, b) for (a, one), (b, other) in combinations(results, 2) if not differ(one, other)]

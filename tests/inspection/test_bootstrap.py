@@ -121,6 +121,14 @@ def test_bca_is_the_percentile_interval_without_bias_and_skewness(result):
     np.testing.assert_allclose(plain.interval("class_prior"), np.quantile(drawn, levels))
 
 
+def test_the_acceleration_of_a_mean_is_a_sixth_of_its_skewness():
+    """Efron (1987): that of a mean is known, and has the sign of the skewness."""
+    x = np.random.default_rng(0).exponential(size=400)
+    left_out = (x.sum() - x) / 399
+    assert stats.skew(x) > 1
+    assert module._acceleration(left_out) == pytest.approx(stats.skew(x) / 6 / 20)
+
+
 def test_refits_from_the_solution_and_refits_by_fit_agree(monkeypatch):
     X, _, s = make(n=500)
     model = SAREMClassifier([2], **MAXIMUM).fit(X, s)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import chi2
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
@@ -80,6 +81,21 @@ def test_exchanged_roles_fit_worse_where_a_column_belongs_to_the_class_alone(see
     assert found.swap_gap > 4
     assert found.class_prior[0] - found.swap_class_prior > 0.05
     assert "Exchanging the roles" not in str(found)
+
+
+def test_maxima_are_near_where_the_labels_tell_them_from_the_best_by_chance_only():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = rng.random(300) < expit(3 * X[:, 0] + X[:, 1])
+    s = y & (rng.random(300) < expit(2 * X[:, 2] - 1))
+    model = SAREMClassifier([0, 2], C=100, propensity_C=100).fit(X, s)
+    found = identifiability(model, X, s, n_starts=8, random_state=0)
+    below = found.log_likelihood[0] - found.log_likelihood
+    near = found.class_prior[below < chi2.ppf(0.95, 1) / 2]
+    assert found.plausible_priors == (near.min(), near.max())
+    # There are others: one more that is near, and one that is not.
+    assert near.max() - near.min() > 0.1
+    assert found.class_prior.min() < near.min() - 0.05
 
 
 def test_weak_signal_admits_many_class_priors():

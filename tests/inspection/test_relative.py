@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import norm
 
 pytest.importorskip("matplotlib")
 
@@ -60,6 +61,16 @@ def test_words_values_and_plot():
     plain = json.loads(json.dumps(found.to_dict()))
     assert plain["groups"][1]["group"] == "upper"
     assert found.plot().get_xlabel() == "share of positives, times that of lower"
+
+
+def test_intervals_are_as_wide_as_their_level_says():
+    X, _, s = make()
+    model = SAREMClassifier([2]).fit(X, s)
+    width = []
+    for level in (0.5, 0.95):
+        found = relative_prevalence(model, X, s, halves(X), reference="lower", level=level)
+        width.append(np.log(found.high[1] / found.low[1]))
+    assert width[1] / width[0] == pytest.approx(norm.ppf(0.975) / norm.ppf(0.75))
 
 
 def test_an_attribute_is_cut_in_quarters_and_the_first_is_taken():

@@ -45,6 +45,8 @@ def test_groups_enter_together_and_pay_for_each_column():
     named = select_propensity_features(frame, s, {"bias": ["c", "d"], "noise": ["e", "f"]})
     assert named.features == ["bias"]
     assert named.columns.tolist() == [2, 3]
+    # Twice the gain of two columns of noise is chi-square: 5 or more in one of twelve cases.
+    assert -0.1 < named.path[1].gain["noise"] + 2 * np.log(len(s)) < 5
     listed = select_propensity_features(sparse.csr_array(X), s, [(2, 3), (4,)])
     assert listed.features == ["x2 + x3"]
     assert listed.path[0].gain["x2 + x3"] == pytest.approx(named.path[0].gain["bias"], abs=0.05)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
+from scipy.special import expit, logit
 from scipy.stats import gaussian_kde, mannwhitneyu
 from sklearn.model_selection import PredefinedSplit
 
@@ -306,6 +307,20 @@ def test_the_bound_of_the_best_bin_is_the_papers():
     assert found.unlabelled_prior_ == pytest.approx(min(bounds)[1])
 
 
+def test_the_best_bin_takes_weights_for_repetitions():
+    rng = np.random.default_rng(0)
+    labelled = np.arange(200) < 60
+    scores = rng.normal(labelled + (np.arange(200) < 110), 1.0)
+    weight = rng.integers(1, 5, 200)
+    rows = np.repeat(np.arange(200), weight)
+    one, other = BestBinEstimator(), BestBinEstimator()
+    by_weight = one._estimate_from_scores(scores, labelled, weight.astype(float))
+    by_rows = other._estimate_from_scores(scores[rows], labelled[rows])
+    assert by_weight.kappa == pytest.approx(by_rows.kappa)
+    np.testing.assert_allclose(one.curve_.y, other.curve_.y)
+    assert one.threshold_ == other.threshold_
+
+
 def test_rolling_median_shrinks_at_the_ends():
     values = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 9.0, 7.0])
     expected = [5.0, 4.0, 3.0, 3.0, 4.0, 7.0, 7.0]
@@ -332,6 +347,33 @@ def test_density_ratio_of_few_distinct_scores_is_the_ratio_of_shares():
     assert np.all(np.diff(ratio) <= 0)
     assert np.median(ratio[:200]) == pytest.approx(0.9 / 0.2, rel=0.1)
     assert np.median(ratio[200:]) == pytest.approx(0.1 / 0.8, rel=0.2)
+
+
+def test_density_ratio_is_that_of_plain_formulas():
+    """Kernels of 0.1 and 0.05 deviations, medians of neighbours, falling up to the middle."""
+    rng = np.random.default_rng(0)
+    labelled = np.arange(900) < 300
+    scores = expit(rng.normal(np.where(labelled | (np.arange(900) < 500), 0.0, -1.5), 1.0))
+    value = np.log(300 / 600) - logit(scores)
+    share = expit(value)
+    value = np.log(share / (1 - share + 1e-5))
+    at = np.sort(value[~labelled])
+    ratio = gaussian_kde(value[labelled], 0.1)(at) / (
+        gaussian_kde(value[~labelled], 0.05)(at) + 1e-5
+    )
+    ratio = plain_median(np.minimum(ratio, 50.0), 5)
+    middle = (share[labelled].mean() + share[~labelled].mean()) / 2
+    below = np.flatnonzero(np.sort(share[~labelled]) < middle)
+    rising = np.diff(ratio[below])
+    assert rising.max() > 0.05  # there is something to be made monotone
+    ratio[below] = [ratio[i : below[-1] + 1].max() for i in below]
+    expected = np.sort(plain_median(ratio, 30))[::-1]
+    np.testing.assert_allclose(density_ratio(scores, labelled), expected, atol=0.01)
+
+
+def plain_median(values, half):
+    halves = np.minimum(np.minimum(np.arange(len(values)), np.arange(len(values))[::-1]), half)
+    return np.array([np.median(values[i - h : i + h + 1]) for i, h in enumerate(halves)])
 
 
 def test_mean_of_negatives_by_prefix_sums_is_the_direct_mean():
