@@ -29,7 +29,17 @@ PAGES = [
     "generated/api/sarlearn.SAREMClassifier.html",
     "generated/gallery/index.html",
     "generated/gallery/how_many_are_hidden.html",
+    "search.html?q=propensity",
 ]
+# What reaches beyond the right edge and cannot be scrolled to: cut off.
+CUT_OFF = """
+const scrolls = e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
+const page = '.bd-article, ul.search';
+const reachable = e => { for (; !e.matches(page); e = e.parentElement) if (scrolls(e)) return true; };
+return [...document.querySelectorAll('.bd-article *, ul.search *')]
+  .filter(e => e.getBoundingClientRect().width && e.getBoundingClientRect().right > innerWidth + 1)
+  .filter(e => !reachable(e)).map(e => e.outerHTML.slice(0, 200));
+"""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -103,6 +113,7 @@ def test_a_page_is_quiet_and_fits(browser, address, page, width, theme):
     outside = [url for url in asked(browser) if not url.startswith((address, "data:"))]
     assert outside == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script(CUT_OFF) == []
     missing = browser.execute_script(
         "return [...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
     )

@@ -93,13 +93,27 @@ def test_projection_to_the_hull_is_that_of_a_general_solver(seed, stretch, form)
     assert found.squared_distance / 2 - found.gap <= general.fun + 1e-9  # the gap is a bound
 
 
-def test_slopes_of_the_distance_are_its_differences_and_decided_rightly():
-    """The envelope theorem, and that stopping early never changes the side of the threshold."""
+def two_samples(share=0.4):
+    """Forty labelled rows and eighty others, a share of which is like them."""
     rng = np.random.default_rng(0)
     s = np.arange(120) < 40
-    y = s | (rng.random(120) < 0.4)
-    X = rng.standard_normal((120, 2)) + 3 * y[:, None]
-    embedding = _Embedding(X, s)
+    y = s | (rng.random(120) < share)
+    return rng.standard_normal((120, 2)) + 3 * y[:, None], s
+
+
+def test_thresholds_are_those_of_the_paper():
+    """KM1: 0.8 of the slope of the distance over [1, 1.05], and 0.2 R; KM2: by the sample size."""
+    embedding = _Embedding(*two_samples(share=0.0))
+    first = embedding._project(1.05, lambda p: p.gap < 1e-13)
+    slope = np.sqrt(first.squared_distance) / 0.05
+    assert embedding.threshold("KM1") == pytest.approx(0.8 * slope + 0.2 * embedding.R, rel=1e-3)
+    assert slope > 0.2 * embedding.R  # not a small part of it
+    assert embedding.threshold("KM2") == pytest.approx(40**-0.5)
+
+
+def test_slopes_of_the_distance_are_its_differences_and_decided_rightly():
+    """The envelope theorem, and that stopping early never changes the side of the threshold."""
+    embedding = _Embedding(*two_samples())
 
     def tight(lambda_):
         return embedding._project(lambda_, lambda p: p.gap < 1e-13)
