@@ -34,8 +34,10 @@ PAGES = [
 # What reaches beyond the right edge and cannot be scrolled to: cut off.
 CUT_OFF = """
 const scrolls = e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
-const page = '.bd-article, ul.search';
-const reachable = e => { for (; !e.matches(page); e = e.parentElement) if (scrolls(e)) return true; };
+const top = '.bd-article, ul.search';
+const reachable = e => {
+  for (; !e.matches(top); e = e.parentElement) if (scrolls(e)) return true;
+};
 return [...document.querySelectorAll('.bd-article *, ul.search *')]
   .filter(e => e.getBoundingClientRect().width && e.getBoundingClientRect().right > innerWidth + 1)
   .filter(e => !reachable(e)).map(e => e.outerHTML.slice(0, 200));

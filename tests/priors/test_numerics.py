@@ -32,6 +32,7 @@ from sarlearn.priors.dedpul import (
     spread_ties,
 )
 from sarlearn.priors.kernel_mean import KernelMean, _chance_distance, _Embedding
+from sarlearn.priors.pearson import PearsonDivergence
 from sarlearn.priors.penalized_l1 import exact_minimizer
 from sarlearn.priors.tice import TIcE, bin_columns
 
@@ -91,6 +92,17 @@ def test_projection_to_the_hull_is_that_of_a_general_solver(seed, stretch, form)
     assert found.weights.sum() == pytest.approx(1)
     assert found.squared_distance / 2 <= general.fun + 1e-9
     assert found.squared_distance / 2 - found.gap <= general.fun + 1e-9  # the gap is a bound
+
+
+def test_pearson_matches_all_rows_of_one_sample_and_the_unlabelled_of_two():
+    """In one sample theta is the share of positives among all rows."""
+    s = np.arange(300) < 80
+    X = np.random.default_rng(0).standard_normal((300, 2)) + 3 * (np.arange(300) < 150)[:, None]
+    one = PearsonDivergence(random_state=0).fit(X, s)
+    assert one.curve_.marker[0] == pytest.approx(one.class_prior_)
+    assert one.class_prior_ - one.unlabelled_prior_ > 0.1
+    two = PearsonDivergence(random_state=0, single_sample=False).fit(X, s)
+    assert two.curve_.marker[0] == pytest.approx(two.unlabelled_prior_)
 
 
 def two_samples(share=0.4):
