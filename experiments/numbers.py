@@ -218,12 +218,25 @@ def paper_numbers() -> Numbers:
         for column in ("rank", "error"):
             order = nine.set_index("method")[column].rank()
             found[f"place_by_{column}.SAR-EM"] = order["SAR-EM"]
+    found |= {
+        f"prior_paper.{_name(line.method)}": line.error
+        for line in read_paper("class_prior").itertuples()
+    }
     three = grids.table("three_attributes")
     if three is not None:
         found |= {f"f1.{m}": v for m, v in three.groupby("method")["f1"].mean().items()}
         published = read_paper("three_attributes").groupby("method")["f1"].mean()
         found |= {f"f1_paper.{m}": v for m, v in published.items()}
     return found
+
+
+def evidence_numbers() -> Numbers:
+    """Audits: root mean squared error of the class prior by design and rows, and without any."""
+    rows = pd.read_csv(HERE / "evidence" / "results" / "audits" / "verdict.csv")
+    squares = (rows["rmse"] ** 2).groupby([rows["design"], rows["rows"]]).mean()
+    found = {f"audit.{design}.{n}": value**0.5 for (design, n), value in squares.items()}
+    once = rows.drop_duplicates(["dataset", "labelling"])
+    return found | {"audit.labels_only": (once["labels_only_error"] ** 2).mean() ** 0.5}
 
 
 def outside_numbers() -> Numbers:
@@ -298,6 +311,7 @@ STUDIES: dict[str, Callable[[], Numbers]] = {
     "crossfit": crossfit_numbers,
     "sar_learners": sar_learners_numbers,
     "trust": trust_numbers,
+    "evidence": evidence_numbers,
     "outside": outside_numbers,
     "benchmarks": benchmark_numbers,
 }
