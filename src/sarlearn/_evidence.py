@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sarlearn._words import counted
+
 __all__ = ["Audit", "check_audit", "check_audited", "check_class_prior"]
 
 
@@ -49,14 +51,14 @@ def check_audit(audited, probability, round_of, labelled: np.ndarray) -> Audit |
         row = int(np.argmax(outside))
         raise ValueError(
             f"audit_probability must lie in (0, 1], or be missing where a row was not drawn; row "
-            f"{row} has {chance[row]:g} ({int(outside.sum())} such rows)."
+            f"{row} has {chance[row]:g} ({counted(int(outside.sum()), 'such row')})."
         )
     free = ~np.isnan(known) & ~drawn & ~labelled
     if free.any():
         raise ValueError(
             f"Row {int(np.argmax(free))} is audited and has no audit_probability "
-            f"({int(free.sum())} such rows). Rows that were checked outside of the draw have no "
-            "known chance: leave their class out, or leave audit_probability out."
+            f"({counted(int(free.sum()), 'such row')}). Rows that were checked outside of the draw "
+            "have no known chance: leave their class out, or leave audit_probability out."
         )
     rounds = None
     if round_of is not None:
@@ -76,14 +78,14 @@ def check_audited(audited, labelled: np.ndarray) -> np.ndarray:
         row = int(np.argmax(odd))
         raise ValueError(
             "audited must hold 1 (found positive), 0 (found negative), or a missing value where "
-            f"nobody looked; row {row} has {known[row]:g} ({int(odd.sum())} such rows)."
+            f"nobody looked; row {row} has {known[row]:g} ({counted(int(odd.sum()), 'such row')})."
         )
     wrong = labelled & (known == 0)
     if wrong.any():
         raise ValueError(
             f"Row {int(np.argmax(wrong))} is labelled and was audited as negative "
-            f"({int(wrong.sum())} such rows). A label means positive here: take the label off such "
-            "rows, or leave the rows out."
+            f"({counted(int(wrong.sum()), 'such row')}). A label means positive here: take the "
+            "label off such rows, or leave the rows out."
         )
     if np.isnan(known[~labelled]).all():
         n_audited = int(np.sum(~np.isnan(known)))

@@ -13,14 +13,18 @@ import numpy as np
 # A cell with such a text is a gap, in tables and in arrays of text alike: np.where(s, "yes", nan)
 # makes the text "nan".
 MISSING_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>")
-# Answers to a question, in several languages.
+# Answers to a question in several languages, and what their spreadsheets write for TRUE and FALSE.
 YES_WORDS = frozenset(
     ("1", "true", "t", "yes", "y", "ja", "j", "oui", "si", "sí", "sì", "sim", "da", "tak")
-    + ("positive", "pos", "p", "+")
+    + ("ano", "igen", "evet", "kyllä", "да", "ναι", "はい", "是")
+    + ("wahr", "vrai", "vero", "verdadero", "verdadeiro", "waar", "sant", "prawda")
+    + ("positive", "pos", "p", "+", "on", "checked")
 )
 NO_WORDS = frozenset(
     ("0", "false", "f", "no", "n", "nein", "non", "nao", "não", "nee", "nej", "net", "ne", "nie")
-    + ("negative", "neg", "-")
+    + ("nem", "hayır", "ei", "нет", "όχι", "いいえ", "否")
+    + ("falsch", "faux", "falso", "onwaar", "falskt", "fałsz")
+    + ("negative", "neg", "-", "off", "unchecked")
 )
 # In a label column these mean labelled and unlabelled, too.
 LABELLED_WORDS = YES_WORDS | {"labelled", "labeled", "case"}

@@ -1,5 +1,6 @@
 """What the command line refuses: one sentence, no traceback, nothing half-written."""
 
+import errno
 import os
 import re
 import resource
@@ -254,3 +255,14 @@ def test_main_exits_with_the_code(monkeypatch, folder):
     with pytest.raises(SystemExit) as caught:
         cli.main(["--version"])
     assert caught.value.code == 0
+
+
+def test_a_full_disk_behind_standard_output_is_named(monkeypatch, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n3,x\n")
+
+    def full(*texts, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sarlearn.cli.inspect.print_text", full)
+    assert cli.run(["inspect", str(tmp_path / "t.csv")]) == 2
+    assert "no space left to write to standard output" in capsys.readouterr().err

@@ -27,6 +27,11 @@ from sarlearn.tables.skew import from_log, log_unit, to_log
         (["$1,200.50", "-$3", "$ 7"], [1200.5, -3, 7], ["','", "in $"]),
         (["1.200,50 €", "3 €", "−7 €"], [1200.5, 3, -7], ["decimal comma", "'.'", "in €"]),
         (["CHF 12", "CHF 7.5"], [12, 7.5], ["in CHF"]),
+        (["54 years", "3 years"], [54, 3], ["in years"]),
+        (["72kg", "80.5 kg"], [72, 80.5], ["in kg"]),
+        (["5,5 mg/dl", "6 mg/dl"], [5.5, 6], ["decimal comma", "in mg/dl"]),
+        (["(1,200.50)", "3", "($7)"], [-1200.5, 3, -7], ["','", "in $"]),
+        (["1.200,50-", "3,00"], [-1200.5, 3], ["decimal comma", "'.'"]),
     ],
 )
 def test_numbers_as_people_write_them(cells, numbers, said):
@@ -38,10 +43,25 @@ def test_numbers_as_people_write_them(cells, numbers, said):
 
 
 @pytest.mark.parametrize(
-    "cells", [["a", "b"], ["12B", "13C"], ["1.2.3", "4.5.6"], ["--", "..", ","]]
+    "cells",
+    [
+        ["a", "b"],
+        ["12B", "13C"],
+        ["12B", "13B"],  # a code
+        ["1st", "2nd", "3rd"],
+        ["2-", "3-"],  # school marks
+        ["10-20", "20-30"],
+        ["1.2.3", "4.5.6"],
+        ["--", "..", ","],
+    ],
 )
 def test_words_are_no_numbers(cells):
     assert read_numbers(Counter(cells)) is None
+
+
+def test_numbers_with_and_without_a_word_are_not_the_same():
+    found = read_numbers(Counter({"12": 60, "12 b": 40, "13": 60}))
+    assert found.strays == {"12 b": 40}
 
 
 def test_another_currency_is_no_number_of_this_column():

@@ -4,6 +4,7 @@ import gzip
 import io
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -55,6 +56,8 @@ def test_every_format_and_backend_reads_the_same(tmp_path, form, backend):
         ("r.csv", b"a,b\n1,2\n1,2,3\n", "line 3"),
         ("i.csv", b"a,b\n1,2,3\n4,5,6\n", "line 2 has 3 fields, and the header has 2 names"),
         ("d.csv", b"a,a\n1,2\n", "more than one column named 'a'"),
+        ("t.csv", b"Our report\n\n# 2024\na;b;c\n1;2;3\n4;5;6\n", "names seem to stand in line 4"),
+        ("b.csv", b"a\0b,c\n1,2\n", "holds bytes that are no text"),
         ("p.parquet", b"a,b\n1,2\n", "cannot be read as parquet"),
         ("f.feather", b"a,b\n1,2\n", "cannot be read as arrow"),
         ("g.csv.gz", b"a,b\n1,2\n", "cannot be read as csv"),
@@ -193,6 +196,17 @@ def test_short_lines_are_named(tmp_path):
 
 
 @BACKENDS
+def test_what_was_cleared_in_a_spreadsheet_is_left_out(tmp_path, backend):
+    table, notes = read(tmp_path, "a,b,,\n1,x,,\n,,,\n3,,,\n,,,\n", backend)
+    assert list(table.columns) == ["a", "b"]
+    assert list(table["a"]) == [1, 3]
+    assert "2 lines hold nothing but separators (the first is row 2) and were left out" in notes[0]
+    table, notes = read(tmp_path, "a,,b,\n1,7,x,8\n3,9,y,\n", backend)
+    assert list(table.columns) == ["a", "Unnamed: 1", "b", "Unnamed: 3"]
+    assert not notes
+
+
+@BACKENDS
 def test_excel_files(tmp_path, backend):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
@@ -206,6 +220,27 @@ def test_excel_files(tmp_path, backend):
     assert list(table["id"]) == ["007", "008", "009"]
     np.testing.assert_array_equal(np.asarray(table["age"], dtype=float), [31, np.nan, np.nan])
     assert "has 2 sheets; 'Sheet' was read" in notes[0]
+
+
+def test_an_excel_file_on_standard_input(monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, stream = openpyxl.Workbook(), io.BytesIO()
+    for row in (["id", "age"], ["007", 31]):
+        book.active.append(row)
+    book.save(stream)
+    stream.seek(0)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+    assert read_table("-").to_dict("list") == {"id": ["007"], "age": [31]}
+
+
+def test_a_title_above_the_names_of_an_excel_file(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["Our report"], ["id", "age"], ["007", 31]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(ValueError, match=r"first row has 1 name\. Remove a title"):
+        read_table(tmp_path / "t.xlsx")
 
 
 def test_excel_files_without_the_extra(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from sarlearn._evidence import check_audit
 from sarlearn._validation import encode_new_labels
 from sarlearn._view.inputs import check_count, generators
 from sarlearn.audit._design import allocate, draw, n_strata, strata
+from sarlearn.audit._second import mean_with_trees
 from sarlearn.backends import refuse_dask
 
 __all__ = ["AuditSuggestion", "suggest_audit"]
@@ -26,7 +27,7 @@ class AuditSuggestion:
     rows : ndarray of int of shape (n,)
         Positions in the table.
     posterior : ndarray of shape (n,)
-        ``P(y=1|x, s)`` by the model.
+        ``P(y=1|x, s)``, along which the strata lie.
     probability : ndarray of shape (n,)
         The chance that the draw had to include the row.
     stratum : ndarray of int of shape (n,)
@@ -68,7 +69,7 @@ class AuditSuggestion:
         """
         found = np.asarray(found, dtype=np.float64)
         if found.shape != self.rows.shape:
-            raise ValueError(f"{len(self.rows)} rows were suggested; got {found.shape} answers.")
+            raise ValueError(f"{len(self.rows)} rows were suggested; got {found.size} answers.")
         gaps = np.full(self.n_rows, np.nan)
         before = (gaps, gaps, gaps) if self._before is None else self._before
         audited, probability, rounds = (column.copy() for column in before)
@@ -89,6 +90,7 @@ def suggest_audit(
     s,
     n: int = 50,
     *,
+    second_opinion: bool = True,
     audited=None,
     audit_probability=None,
     audit_round=None,
@@ -112,6 +114,11 @@ def suggest_audit(
         Labels, in the values that ``fit`` saw.
     n : int >= 1, default=50
         Rows to draw; all unlabelled rows where there are no more.
+    second_opinion : bool, default=True
+        Take the mean of the model's posteriors and those of
+        :class:`~sarlearn.BoostedSARClassifier` with the same propensity columns, fitted to at most
+        10,000 rows: classes are rarely linear. Only where LightGBM is installed, and for models
+        with ``propensity_features`` that are not such trees themselves.
     audited, audit_probability, audit_round : array-like of shape (n_rows,), default=None
         Earlier answers, as ``fit`` takes them; the rows are not drawn again, and the suggestion is
         a further round.
@@ -153,6 +160,9 @@ def suggest_audit(
         seen = ~np.isnan(audit.known)
         before, number = _earlier(audit, labelled)
         taken = labelled | seen | ~np.isnan(before[1])
+    if second_opinion:
+        known = None if audit is None else audit.known
+        posterior = mean_with_trees(posterior, model, X, labelled, known)
     candidates = np.flatnonzero(~taken)
     if not len(candidates):
         raise ValueError("No row is left to check: every row is labelled or audited.")

@@ -1,5 +1,6 @@
 """The ``sarlearn`` command. Importing it costs next to nothing; each command imports its own."""
 
+import errno
 import os
 import shlex
 import sys
@@ -57,6 +58,8 @@ def _sentence(error: Exception) -> str:
     """The message of an error on one line."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files say it with their names
+        return "There is no space left to write to standard output; what is there is not complete."
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 from sarlearn.cli.common import check_columns, print_json, print_rows, print_text, split_names
+from sarlearn.cli.paths import STANDARD
 from sarlearn.cli.progress import progress
 from sarlearn.tables.encoder import TableEncoder
 from sarlearn.tables.read import read_table
@@ -30,7 +31,8 @@ def inspect(
     if as_json:
         print_json({"rows": len(frame), "columns": found, "notes": notes})
         return
-    print_text(f"{len(frame):,} rows, {len(found)} columns in {table}.\n")
+    shown = "standard input" if table == STANDARD else table
+    print_text(f"{len(frame):,} rows, {len(found)} columns in {shown}.\n")
     header = ("column", "read as", "missing", "values", "example", "remarks")
     rows = [
         (

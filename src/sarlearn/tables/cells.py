@@ -1,4 +1,4 @@
-"""Numbers and dates as people write them in cells: decimal commas, thousands, percent, currency."""
+"""Numbers and dates as people write them in cells: decimal commas, thousands, signs and units."""
 
 import re
 from collections import Counter
@@ -17,10 +17,13 @@ _TRIED = 500
 _SPACES = " \u00a0\u202f"
 _CURRENCIES = ["US$", "R$", "€", "$", "£", "¥", "₹", "₽", "₩", "zł", "kr", "Kč"]
 _CURRENCIES += ["CHF", "EUR", "USD", "GBP", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CZK"]
-_UNIT = "|".join(map(re.escape, ["%", *sorted(_CURRENCIES, key=len, reverse=True)]))
+_SIGNS = frozenset(["%", *_CURRENCIES])
+_UNIT = "|".join(map(re.escape, sorted(_SIGNS, key=len, reverse=True)))
+# A word after the number, "years" or "mg/dl": after a space or in small letters; 12B is a code.
+_WORD = r"(?:(?<=\s)[^\W\d_]+|[a-zµ°]+)(?:/[^\W\d_]+)?[²³]?"
 _CELL = re.compile(
     rf"(?P<sign>[+\-−]?)\s*(?P<before>{_UNIT})?\s*(?P<core>[+\-−]?[\d.,'’{_SPACES}]*\d[\d.,]*"
-    rf"(?:[eE][+\-]?\d+)?)\s*(?P<after>{_UNIT})?"
+    rf"(?:[eE][+\-]?\d+)?)(?P<end>-?)\s*(?P<after>{_UNIT}|{_WORD})?"
 )
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[ T].*)?")
 _DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4})(?:[ T].*)?")
@@ -30,8 +33,8 @@ _DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4})(?:[ T].
 class NumberStyle:
     """How the numbers of a column are written.
 
-    ``unit`` is a percent or currency sign that some of its cells carry; numbers are taken as they
-    stand, so 12 % is 12.
+    ``unit`` is a percent or currency sign that some of its cells carry, or a word that all of them
+    do, such as "years"; numbers are taken as they stand, so 12 % is 12.
     """
 
     decimal: str = "."
@@ -41,7 +44,7 @@ class NumberStyle:
     def number(self, cell: str) -> float | None:
         """The number a cell holds; None where it holds something else."""
         core, unit = split_unit(cell)
-        if core is None or unit not in ("", self.unit):
+        if core is None or not (unit == self.unit or (unit == "" and self.unit in _SIGNS)):
             return None
         if not _shape(self.decimal, self.thousands).fullmatch(core):
             return None
@@ -74,11 +77,21 @@ def _shape(decimal: str, thousands: str) -> re.Pattern:
 
 
 def split_unit(cell: str) -> tuple[str | None, str]:
-    """A cell without its percent or currency sign, and the sign; None where it is no number."""
-    found = _CELL.fullmatch(cell.strip())
+    """A cell without its sign or unit, and that; None where it is no number.
+
+    Below zero is also what bookkeepers write in brackets, or with the minus at the end.
+    """
+    cell = cell.strip()
+    in_brackets = cell.startswith("(") and cell.endswith(")")
+    found = _CELL.fullmatch(cell[1:-1] if in_brackets else cell)
     if found is None or (found["before"] and found["after"]):
         return None, ""
     core = (found["sign"] + found["core"]).replace("−", "-")
+    if in_brackets or found["end"]:
+        # 2- is a school mark.
+        if core[0] in "+-" or (found["end"] and (in_brackets or core.isdigit())):
+            return None, ""
+        core = "-" + core
     return core, found["before"] or found["after"] or ""
 
 
@@ -142,10 +155,13 @@ def _read(cells: Counter, style: NumberStyle) -> Numbers:
 
 
 def _unit_of(cells: Iterable[str]) -> str:
-    """The percent or currency sign that most cells with one carry."""
+    """The sign that most cells with one carry, or the word that most cells do."""
     units = Counter(split_unit(cell)[1] for cell in islice(cells, _TRIED))
-    units.pop("", None)
-    return units.most_common(1)[0][0] if units else ""
+    plain = units.pop("", 0)
+    if not units:
+        return ""
+    unit, count = units.most_common(1)[0]
+    return unit if unit in _SIGNS or count > plain else ""
 
 
 def is_numeric(numbers: Numbers | None) -> bool:

@@ -19,6 +19,7 @@ _BYTE_ORDER_MARKS = (
 _LOOK = 500
 _COMMA = re.compile(r"[+\-]?(?:\d+|\d{1,3}(?:[. ]\d{3})+),\d+")
 _POINT = re.compile(r"[+\-]?\d*\.(?:\d{1,2}|\d{4,})")  # 1.234 may be a little or a thousand
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _EXCEL_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 
 
@@ -75,9 +76,20 @@ def find_dialect(
     if found := _EXCEL_LINE.fullmatch(lines[0].removeprefix("\ufeff")):
         separator, skip = separator or found[1], 1
         lines = lines[1:]
+    if separator is None and (start := _title_lines(lines)):
+        raise ValueError(
+            f"{source.name}: the column names seem to stand in line {start + skip + 1}, below a "
+            "title or remarks. Remove what stands above them; in a shell: "
+            f"tail -n +{start + skip + 1} FILE"
+        )
     separator = separator or _separator_of(lines[0] if lines else "")
     records = list(csv.reader(lines, delimiter=separator))
     header = [name.removeprefix("\ufeff") for name in records[0]] if records else []
+    if any(_CONTROL.search(name) for name in header):
+        raise ValueError(
+            f"{source.name} holds bytes that are no text. If it is a table in another encoding, "
+            "such as utf-16, name it with --encoding."
+        )
     if not any(name.strip() for name in header):
         raise ValueError(f"{source.name} has no header line with column names.")
     if decimal is None and separator != ",":
@@ -117,6 +129,25 @@ def _encoding_of(source: Source) -> tuple[str, list[str]]:
         "encoding with --encoding if its letters come out wrong."
     )
     return name, [note]
+
+
+def _title_lines(lines: list[str]) -> int:
+    """How many lines without a separator stand above lines that all have the same number of them.
+
+    0 where the first line has separators, or the others differ.
+    """
+    if _n_fields(lines[0] if lines else "") > 1:
+        return 0
+    for start, line in enumerate(lines):
+        if (width := _n_fields(line)) > 1:
+            below = [text for text in lines[start:] if text.strip()]
+            alike = sum(_n_fields(text) == width for text in below)
+            return start if width > 2 and alike >= max(2, 0.9 * len(below)) else 0
+    return 0
+
+
+def _n_fields(line: str) -> int:
+    return len(next(csv.reader([line], delimiter=_separator_of(line)), []))
 
 
 def _separator_of(line: str) -> str:

@@ -28,9 +28,10 @@ from sarlearn.tables.columns import (
     values_of,
     words,
 )
-from sarlearn.tables.dates import date_columns, date_parts, refuse_dates
+from sarlearn.tables.dates import date_columns, date_parts, expand, refuse_dates
 from sarlearn.tables.formats import nearest
 from sarlearn.tables.names import origin, output_name
+from sarlearn.tables.oddities import tell_oddities
 from sarlearn.tables.readings import ColumnReading
 from sarlearn.tables.skew import from_log, log_unit, to_log
 
@@ -227,9 +228,8 @@ class TableEncoder(  # type: ignore[call-arg]
         for name in constant:
             if name in self._by_name:
                 pooled = name in levels and len(levels[name]) > 1
-                self._by_name[name].dropped = (
-                    f"no value has {self.min_rows} rows" if pooled else "holds a single value"
-                )
+                why = f"no value has {self.min_rows} rows" if pooled else "holds a single value"
+                self._by_name[name].dropped = why if self._by_name[name].n_levels else "empty"
         self.kinds_ = {name: kind for name, kind in kinds.items() if name not in constant}
         if not self.kinds_:
             raise ValueError("The table has no column with more than one value to learn from.")
@@ -273,6 +273,8 @@ class TableEncoder(  # type: ignore[call-arg]
 
     def _set_scale(self, name: str, values: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Take a strongly skewed column on a logarithmic scale."""
+        if name in self._by_name:  # not made of a date
+            tell_oddities(name, values, weights)
         unit = log_unit(values, weights) if self.skewed == "log" else None
         if unit is not None:
             self.log_units_[name] = unit
@@ -323,8 +325,6 @@ class TableEncoder(  # type: ignore[call-arg]
 
     def expand(self, frame):
         """The table with its columns of dates as numbers and weekdays."""
-        from sarlearn.tables.dates import expand
-
         return expand(frame, self.dates_)
 
     def _numbers(self, frame, names: list[str]) -> np.ndarray:

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sarlearn._labels import MISSING_WORDS
+from sarlearn._words import counted
 from sarlearn.tables.cells import NEARLY_ALL, read_numbers
 from sarlearn.tables.columns import values_of
 from sarlearn.tables.dialect import Dialect, Source, ends_in_newline, find_dialect, lines_of
@@ -44,8 +47,8 @@ def read_table(
     Parameters
     ----------
     path : path
-        The ending decides the format. ``-`` is standard input: CSV, Parquet or Arrow. A folder of
-        Parquet or Arrow files, or a pattern such as ``data/*.parquet``, is one table.
+        The ending decides the format. ``-`` is standard input: CSV, Parquet, Arrow or Excel. A
+        folder of Parquet or Arrow files, or a pattern such as ``data/*.parquet``, is one table.
     text_columns : sequence of str
         Columns of a text file to keep as text, so that an identifier ``007`` stays as it is.
     backend : {"pandas", "polars"}, optional
@@ -122,7 +125,8 @@ def _find(path: str | os.PathLike) -> tuple[Source, str]:
         data = sys.stdin.buffer.read()
         if not data:
             raise ValueError("Standard input is empty.")
-        kind = {b"PAR1": "parquet", b"ARRO": "arrow"}.get(data[:4], "csv")
+        kinds = {b"PAR1": "parquet", b"ARRO": "arrow", b"PK\x03\x04": "xlsx"}
+        kind = kinds.get(data[:4], "csv")
         return Source("Standard input", data=data), kind
     path = Path(path)
     kind = table_kind(path)
@@ -148,7 +152,7 @@ def _read_csv(source: Source, backend: Any, text_columns, missing, options):
 
     dialect = find_dialect(source, **options)
     header = dialect.header
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    repeated = sorted({name for name in header if name.strip() and header.count(name) > 1})
     if repeated:
         raise ValueError(
             f"{source.name} has more than one column named {repeated[0]!r}; rename one."
@@ -165,7 +169,7 @@ def _read_csv(source: Source, backend: Any, text_columns, missing, options):
     except Exception as error:  # each library has its own hierarchy of parse errors
         _refuse_long_lines(source, dialect, error)
         raise
-    frame = _check_lines(frame, source, dialect)
+    frame = _check_names(_check_lines(frame, source, dialect), source, dialect)
     if dialect.decimal == ",":
         frame = _plain_numbers(frame, as_text)
     _warn_of(dialect.notes)
@@ -205,8 +209,9 @@ def _refuse_long_lines(source: Source, dialect: Dialect, error: Exception | None
     for line, fields in itertools.islice(lines_of(source, dialect), 1 if error is None else None):
         if len(fields) > width:
             raise ValueError(
-                f"{source.name}: line {line} has {len(fields)} fields, and the header has {width} "
-                f"names; quote cells that hold the separator {dialect.separator!r}."
+                f"{source.name}: line {line} has {len(fields)} fields, and the header has "
+                f"{counted(width, 'name')}; quote cells that hold the separator "
+                f"{dialect.separator!r}."
             ) from error
 
 
@@ -235,6 +240,33 @@ def _check_lines(frame, source: Source, dialect: Dialect):
             f"{source.name}: {len(short)} line{'s have' if len(short) > 1 else ' has'} fewer than "
             f"{width} fields (line {shown}); their last cells were taken as missing."
         )
+    return frame
+
+
+def _check_names(frame, source: Source, dialect: Dialect):
+    """Leave out rows and nameless columns without a value: spreadsheets write what was cleared."""
+    nameless = [i for i, name in enumerate(dialect.header) if not name.strip()]
+    empty = [i for i in nameless if frame[frame.columns[i]].is_null().all()]
+    if nameless:
+        names = dict(zip(frame.columns, dialect.header, strict=True))
+        names |= {frame.columns[i]: f"Unnamed: {i}" for i in nameless}
+        kept = [name for i, name in enumerate(frame.columns) if i not in empty]
+        frame = frame.select(kept).rename({name: names[name] for name in kept})
+    if len(frame.columns) > 1 and frame[frame.columns[-1]].is_null().any():
+        gone = np.ones(len(frame), dtype=bool)
+        for series in frame.iter_columns():
+            gone &= series.is_null().to_numpy()
+        if gone.any():  # or such rows say NA in every cell
+            blank = [not any(map(str.strip, cells)) for _, cells in lines_of(source, dialect)]
+            gone &= np.array(blank[: len(frame)])
+        if gone.any():
+            n = int(gone.sum())
+            dialect.notes.append(
+                f"{source.name}: {n} line{'s hold' if n > 1 else ' holds'} nothing but separators "
+                f"(the first is row {int(np.argmax(gone)) + 1}) and {'were' if n > 1 else 'was'} "
+                "left out."
+            )
+            frame = frame.filter((~gone).tolist())
     return frame
 
 
@@ -298,6 +330,11 @@ def _read_xlsx(source: Source, backend: Any):
     width = max((i + 1 for i, name in enumerate(header) if name), default=0)
     if not width or "" in header[:width] or len(set(header[:width])) < width:
         raise ValueError(f"{source.name}: the first row must hold a different name per column.")
+    if len(rows) > 1 and any(cell is not None for row in rows[1:] for cell in row[width:]):
+        raise ValueError(
+            f"{source.name}: some cells stand in columns without a name; the first row has "
+            f"{counted(width, 'name')}. Remove a title above the names, or name every column."
+        )
     columns = {name: [_cell(row, i) for row in rows[1:]] for i, name in enumerate(header[:width])}
     if backend == "polars":
         import polars as pl
