@@ -136,7 +136,8 @@ def _plan(model, table, n, output, label, id_column, audited, seed, going_on) ->
         last = np.nanmax(design["audit_round"])
         rows = rows[design["audit_round"][rows] == last]
     else:
-        earlier, words = {}, {}
+        earlier: dict[str, Any] = {}
+        words = {}
         if audited is not None:
             filled = read_table(audited, text_columns=text)
             earlier, words = read_answers(filled, frame, id_column), answer_words(filled)
