@@ -74,6 +74,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "image_srcset": ["2x"],
     "matplotlib_animations": False,
+    "ignore_repr_types": r"matplotlib\.|Display",  # they are drawn
     "min_reported_time": 1,
     "parallel": 2,
     "reset_modules": ("matplotlib", "gallery.quiet"),

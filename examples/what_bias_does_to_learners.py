@@ -59,6 +59,8 @@ colours = {"unlabelled = negative": "#808080", "SCAR": "#d55e00", "SAR": "#0072b
 colours["SAR, propensity known"] = "#009e73"
 for name, colour in colours.items():
     values = np.array([[one[name] for one in repeats] for repeats in found])
+    first, last = values.mean(axis=1)[[0, -1]]
+    print(f"{name:22s} F1 from {first:.2f} to {last:.2f}")
     ax.errorbar(
         differences,
         values.mean(axis=1),

@@ -47,6 +47,7 @@ for place, (name, estimate, (low, high)) in enumerate(steps):
     ax.plot([low, high], [place, place], color="#0072b2", linewidth=3)
     ax.plot(estimate, place, "o", color="#0072b2")
     print(f"{name}: {estimate:.1%} are ill, between {low:.1%} and {high:.1%}.")
+print(f"In truth {ill.mean():.1%} are.")
 ax.axvline(ill.mean(), color="#009e73", linestyle=":", label="truth")
 ax.set_yticks(range(len(steps)), [name for name, *_ in steps])
 ax.invert_yaxis()

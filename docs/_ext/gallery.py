@@ -5,8 +5,9 @@ from pathlib import Path
 
 
 def quiet(gallery_conf, fname) -> None:
-    """Warnings of the library stay visible; those of others about versions do not."""
+    """Warnings of the library stay visible, without the path; others' about versions do not."""
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"(?!sarlearn)")
+    warnings.formatwarning = lambda message, category, *_: f"{category.__name__}: {message}\n"
 
 
 def example_order(name: str) -> tuple[int, str]:

@@ -1,6 +1,10 @@
-"""Examples and tutorials: a question each, in an order, with a figure. ``make docs`` runs them."""
+"""Examples and tutorials: a question each, in an order, with a figure and the right answer.
+
+``make docs`` runs them; what they printed is read from their pages.
+"""
 
 import ast
+import html
 import re
 
 import pytest
@@ -34,9 +38,145 @@ def test_a_script_has_text_and_draws(path):
     assert re.search(r"\bplot\(|from_estimator\(|subplots\(", text)
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_built_page_has_a_figure(path):
+def page_of(path) -> str:
     page = SITE / "generated" / SCRIPTS[path] / f"{path.stem}.html"
     if not page.exists():
         pytest.skip("the site is not built: make docs")
-    assert "sphx-glr-single-img" in page.read_text(encoding="utf-8")
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_the_built_page_has_a_figure(path):
+    assert "sphx-glr-single-img" in page_of(path)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_the_answer_is_right(path):
+    outputs = re.findall(r"(?s)sphx-glr-script-out.*?<pre>(.*?)</pre>", page_of(path))
+    out = html.unescape(re.sub("<[^>]*>", "", "\n".join(outputs)))
+    assert " object at 0x" not in out
+    assert str(ROOT) not in out
+    ANSWERS[path.stem](out)
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    """The numbers in the place of every # of a pattern, where it first occurs."""
+    found = re.search(pattern.replace("#", r"([-+]?[\d.]*\d)"), text)
+    assert found, f"{pattern!r} is not in what was printed:\n{text}"
+    return [float(number) for number in found.groups()]
+
+
+def a_share_from_a_survey(out):
+    (truth,) = numbers("in truth +#%", out)
+    low, high = numbers("alone +[^,]*, between #% and #%", out)
+    surveyed = numbers("survey: 37 % ± 2 % [^,]*, between #% and #%", out)
+    assert low < surveyed[0] < truth < surveyed[1] < high
+
+
+def classes_that_are_not_linear(out):
+    auc = {name: numbers(rf"{name} +\S+ +#", out)[0] for name in ("linear", "splines", "kernel")}
+    auc["boosted"] = numbers(r"boosted trees +\S+ +#", out)[0]
+    assert min(auc["splines"], auc["kernel"], auc["boosted"]) > auc["linear"] + 0.1
+
+
+def does_labelling_depend_on(out):
+    assert "tested by distance: The labels speak clearly against" in out
+    assert "tested at random: The labels do not contradict" in out
+
+
+def does_the_model_fit(out):
+    straight, curved, truth = numbers("straight #, curved #, truth #", out)
+    assert abs(curved - truth) < abs(straight - truth) / 2
+    assert "not seem to be linear in age" in out
+    assert "Nothing in the labels contradicts the model" in out
+
+
+def how_long_did_anyone_look(out):
+    seen, truth = numbers("Seen on #% of the sites; it lives on #%", out)
+    low, high = numbers("between #% and #%", out)
+    assert seen < low < truth < high
+
+
+def how_many_are_hidden(out):
+    rows, diagnosed, hidden = numbers("# patients, # diagnosed, # ill", out)
+    low, high = numbers("they admit #% to #%", out)
+    assert low < 100 * (diagnosed + hidden) / rows < high
+    assert "The class prior is pinned down: not at all." in out
+
+
+def how_many_positives(out):
+    low, high, truth = numbers("the labels admit # to #. In truth # are", out)
+    assert low < truth < high
+
+
+def how_sure(out):
+    (truth,) = numbers("in truth #% are positive", out)
+    low, high = numbers("Share of positives: [^,]*, between #% and #%", out)
+    assert low < truth < high
+
+
+def more_rows_than_memory(out):
+    (labelled,) = numbers("#% of the rows are labelled", out)
+    estimate, truth = numbers("Estimated to be positive: #%; in truth #%", out)
+    assert abs(estimate - truth) < (truth - labelled) / 2
+
+
+def score_without_true_classes(out):
+    (estimate,) = numbers("f1 #", out)
+    by_label, truth = numbers("F1 against the labels: #, against the classes #", out)
+    assert abs(estimate - truth) < abs(by_label - truth) / 2
+
+
+def several_visits(out):
+    seen, truth = numbers("Seen on #% of the sites; in truth it lives on #%", out)
+    low, high = numbers("By three visits: [^,]*, between #% and #%", out)
+    assert seen < low < truth < high
+
+
+def table_to_report(out):
+    labelled, positive = numbers("Labelled # of # positives", out)
+    (hidden,) = numbers("About # of the .* unlabelled rows", out)
+    assert abs(hidden - (positive - labelled)) < 0.25 * (positive - labelled)
+    assert "is the class prior of page and terminal alike" in out
+
+
+def what_bias_does_to_learners(out):
+    scar, sar = (numbers(rf"{name} +F1 from # to #", out) for name in ("SCAR", "SAR"))
+    assert scar[1] < scar[0] - 0.1
+    assert abs(sar[1] - sar[0]) < 0.05
+
+
+def which_attributes_to_name(out):
+    chosen, truth = numbers(r"distance, insured +# +\(truth #", out)
+    assert abs(chosen - truth) < abs(numbers("none +#", out)[0] - truth) / 2
+    assert "depend on distance" in out
+
+
+def which_rows_to_check(out):
+    low, high = narrowing(out, [r"\n50 rows", "100 rows", "150 rows"])
+    assert low < numbers("In truth #%", out)[0] < high
+
+
+def who_to_look_at_first(out):
+    by_posterior, by_label = (numbers(f"{n}: # of 600", out)[0] for n in ("posterior", "healthy"))
+    assert by_posterior > by_label + 50
+
+
+def fraud_audits(out):
+    narrowing(out, ["day 1", "day 2", "day 3", "day 4"])
+
+
+def under_diagnosis(out):
+    by_posterior, by_look = (numbers(f"by {n}: # of 60", out)[0] for n in ("posterior", "resemb.*"))
+    assert by_posterior > by_look
+    assert "LeakageWarning: referrals all but determines the label" in out
+
+
+def narrowing(out, steps):
+    ends = [numbers(f"{step}[^,]*, between #% and #%", out) for step in steps]
+    widths = [high - low for low, high in ends]
+    assert widths == sorted(widths, reverse=True)
+    return ends[-1]
+
+
+ANSWERS = {path.stem: globals()[path.stem] for path in SCRIPTS}
