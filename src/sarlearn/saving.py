@@ -130,6 +130,17 @@ def load(path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int
     save : Save a fitted model to a file that can be loaded without running code from it.
     sarlearn.saving.load_file :
         Load a model with the versions that wrote it and the notes kept with it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sarlearn
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sarlearn.save(model, pathlib.Path(folder) / "model.skops")
+    ...     sarlearn.load(pathlib.Path(folder) / "model.skops")
+    LogisticRegression()
     """
     return load_file(path, trusted=trusted, max_bytes=max_bytes).model
 
@@ -158,6 +169,18 @@ def load_file(
     sarlearn.load : Load a model saved by ``save``.
     SavedModel :
         What a model file holds: the model, the versions that wrote it, and notes of the caller.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sarlearn import saving
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.skops"
+    ...     saving.save(model, path, notes={"table": "patients.csv"})
+    ...     saving.load_file(path).notes
+    {'table': 'patients.csv'}
     """
     path = Path(path)
     sio = _skops()

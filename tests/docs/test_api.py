@@ -42,6 +42,8 @@ def test_docstrings_are_valid(name):
         described = {word for line in described for word in line.split(", ")}
         fields = {field.name for field in dataclasses.fields(thing)}
         assert {field for field in fields if not field.startswith("_")} <= described
+    if inspect.isfunction(thing):
+        assert "\nExamples\n---" in inspect.getdoc(thing)
     assert errors == []
 
 

@@ -77,6 +77,20 @@ def run_checks(
         Report on a fitted model: who is positive, who gets labelled, and how sure that is.
     sarlearn.inspection.goodness_of_fit :
         Compare the labels with what the model expects, and look for what it lacks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.reporting import run_checks
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 3))
+    >>> y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> s = y & (rng.random(400) < 1 / (1 + np.exp(-X[:, 2])))
+    >>> model = SAREMClassifier([2]).fit(X, s)
+    >>> found = run_checks(model, X, s, n_draws=19, n_resamples=20, n_starts=2)
+    >>> print(found["scar_test"]["text"])
+    The labels ...
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)

@@ -37,6 +37,21 @@ def render(summary: dict[str, Any]) -> str:
     summarize : Everything a report says about a fitted model on a table, as plain values.
     sarlearn.report :
         Report on a fitted model: who is positive, who gets labelled, and how sure that is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.reporting import summarize
+    >>> from sarlearn.reporting.render import render
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 3))
+    >>> y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> s = y & (rng.random(400) < 1 / (1 + np.exp(-X[:, 2])))
+    >>> model = SAREMClassifier([2]).fit(X, s)
+    >>> page = render(summarize(model, X, s))
+    >>> page.startswith("<!doctype html>")
+    True
     """
     try:
         import jinja2

@@ -82,6 +82,20 @@ def summarize(
     render : The page, from the dict that ``summarize`` gives.
     sarlearn.report :
         Report on a fitted model: who is positive, who gets labelled, and how sure that is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.reporting import summarize
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 3))
+    >>> y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> s = y & (rng.random(400) < 1 / (1 + np.exp(-X[:, 2])))
+    >>> model = SAREMClassifier([2]).fit(X, s)
+    >>> summary = summarize(model, X, s)
+    >>> summary["data"]["rows"], summary["data"]["labelled"]
+    (400, 95)
     """
     parts = take_apart(model, X, feature_names)
     labelled = parts.labelled(s)
