@@ -223,7 +223,7 @@ def test_tables_of_polars():
     settings = {"n_resamples": 20, "random_state": 0}
     columns = ["b"]
     found = [
-        bootstrap(SAREMClassifier(columns).fit(X, data.s), X, data.s, **settings)
+        bootstrap(SAREMClassifier(columns, **MAXIMUM).fit(X, data.s), X, data.s, **settings)
         for X in (table, table.to_pandas())
     ]
     first, second = (each.estimates["class_prior"] for each in found)
