@@ -70,6 +70,9 @@ def test_words_and_plot(fitted):
     assert text.startswith(f"The model says {model.class_prior_:.1%} positives. Over 2 settings")
     assert "It moves most with decay=" in text
     assert "If all propensities were 0.8 to 1.25 times" in text
+    as_they_are = found.scaled[2]  # the model's decay makes it another answer than its own
+    assert (as_they_are.factor, as_they_are.class_prior) != (1.0, pytest.approx(model.class_prior_))
+    assert f"a fit of the class alone says {as_they_are.class_prior:.1%}" in text
     assert len(found.plot().get_yticks()) == 7
     alone = sensitivity(model, X, s, n_factors=2)
     assert alone.rows == []

@@ -13,9 +13,10 @@ from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._view.parts import take_apart
 from sarlearn.cli import run
-from sarlearn.reporting import Report, report, summarize
+from sarlearn.reporting import Report, report, summarize, words
 from sarlearn.reporting.candidates import reasons, review
 from sarlearn.reporting.effects import classifier_odds, propensity_odds, typical_values
+from sarlearn.reporting.figures import figures
 from sarlearn.tables import make_table_classifier
 from table_data import patients
 
@@ -211,3 +212,18 @@ def test_terminal_json_and_page_warn_of_the_same(tmp_path, capsys):
     for sentence in found["warnings"]:
         assert sentence.replace("'", "&#39;") in page
     assert found["origin"]["command"].startswith("sarlearn fit ")
+
+
+@pytest.mark.parametrize(
+    ("by_design", "labels_only", "said", "source"),
+    [
+        (True, None, "the class prior and its interval hold whatever", "the checked rows"),
+        (False, 0.4, "What was given about the class prior is right", "the labels"),
+        (False, None, "rows that are surely positive", "the labels"),
+    ],
+)
+def test_what_the_level_rests_on_is_said(found, by_design, labels_only, said, source):
+    certainty = found["certainty"] | {"by_design": by_design, "labels_only": labels_only}
+    changed = found | {"certainty": certainty}
+    assert said in words.assumptions_of(changed)[2]
+    assert f"range that {source} admit" in figures(changed)["review"]["svg"]

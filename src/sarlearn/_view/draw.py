@@ -82,7 +82,7 @@ def draw_band(ax, values, estimate, low, high, *, x_label: str, y_label: str) ->
     tidy(ax)
 
 
-def draw_review(ax, review: dict) -> None:
+def draw_review(ax, review: dict, source: str) -> None:
     """Expected positives by number of rows checked, with the range where one is known."""
     if review["low"] is not None:
         ax.fill_between(
@@ -92,7 +92,7 @@ def draw_review(ax, review: dict) -> None:
             color=BLUE,
             alpha=0.18,
             linewidth=0,
-            label="range that the labels admit",
+            label=f"range that {source} admit",
         )
     ax.plot(review["checked"], review["expected"], color=BLUE, linewidth=2, label="expected")
     last = review["checked"][-1]
@@ -146,10 +146,10 @@ def draw_maxima(ax, priors, drop, *, line: float, profile: tuple[float, float]) 
         ax.annotate(
             f"{count} of {len(priors)} starts: {prior:.1%}",
             (prior, below),
-            xytext=(14 if prior < 0.6 else -14, 0),
+            xytext=(0, 10),
             textcoords="offset points",
-            ha="left" if prior < 0.6 else "right",
-            va="center",
+            ha="left" if prior < 0.2 else "right" if prior > 0.8 else "center",
+            va="bottom",
             fontsize="small",
         )
 

@@ -63,6 +63,9 @@ class AuditEstimate:
             raise ValueError(f"width must lie between 0 and 1; got {width!r}.")
         return rows_needed(self._strata, width, self.level)
 
+    def _repr_html_(self) -> str:
+        return f"<p>{self}</p>"
+
     def __str__(self) -> str:
         low, high = self.interval
         text = (

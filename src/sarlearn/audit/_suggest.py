@@ -1,18 +1,24 @@
 """Which rows to check next."""
 
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 
 from sarlearn._engine.survey import Strata, rows_needed
 from sarlearn._evidence import check_audit
 from sarlearn._validation import encode_new_labels
+from sarlearn._view.html import table_html
 from sarlearn._view.inputs import check_count, generators
+from sarlearn._words import counted
 from sarlearn.audit._design import allocate, draw, n_strata, strata
 from sarlearn.audit._second import mean_with_trees
 from sarlearn.backends import refuse_dask
 
 __all__ = ["AuditSuggestion", "suggest_audit"]
+
+# Rows that a notebook shows.
+SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,20 @@ class AuditSuggestion:
     n_rows: int
     _expected: Strata
     _before: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+    def __str__(self) -> str:
+        first = ", ".join(map(str, self.rows[:5])) + (" and so on" if len(self.rows) > 5 else "")
+        return (
+            f"{counted(len(self.rows), 'row')} to check, in this order: {first}. If the posteriors "
+            f"are right, about {self.rows_needed():,} checked rows bring the range of the class "
+            "prior under 5 points."
+        )
+
+    def _repr_html_(self) -> str:
+        header = ["row", "posterior", "chance of being drawn", "stratum"]
+        columns = zip(self.rows, self.posterior, self.probability, self.stratum, strict=True)
+        rows = [[f"{r}", f"{q:.1%}", f"{p:.2%}", f"{h + 1}"] for r, q, p, h in columns]
+        return f"<p>{escape(str(self))}</p>{table_html(header, rows[:SHOWN])}"
 
     def answers(self, found) -> dict[str, np.ndarray]:
         """Answers in the form that ``fit`` takes, together with those of earlier rounds.

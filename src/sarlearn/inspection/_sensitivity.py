@@ -122,6 +122,12 @@ class SensitivityResult(ShownInNotebooks):
             f"there would be {high.class_prior:.1%} to {low.class_prior:.1%} positives, and the "
             f"model's precision would be {_between(high.precision, low.precision)}."
         )
+        as_they_are = min(self.scaled, key=lambda row: abs(row.factor - 1))
+        if abs(as_they_are.class_prior - self.class_prior) > 0.005:
+            text += (
+                " With the propensities held as they are, a fit of the class alone says "
+                f"{as_they_are.class_prior:.1%}, not {self.class_prior:.1%}."
+            )
         return text
 
     def plot(self, ax=None):

@@ -137,7 +137,7 @@ class PearsonDivergence(PriorEstimator):
         self.curve_ = PriorCurve(
             grid,
             grid**2 / 2 * ratio_mean - grid + 0.5,
-            "theta",
+            "class prior (theta)",
             "Pearson divergence PE(theta)",
             name="divergence",
             marker=(min(theta, 1.0), min(theta, 1.0) ** 2 / 2 * ratio_mean - min(theta, 1.0) + 0.5),

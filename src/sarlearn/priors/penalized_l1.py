@@ -187,7 +187,7 @@ class PenalizedL1(PriorEstimator):
         self.curve_ = PriorCurve(
             theta,
             value,
-            "theta",
+            "share of positives among the unlabelled (theta)",
             "penalised L1 distance",
             marker=(float(theta[best]), float(value[best])),
             top=1.5,  # beyond, the penalty dwarfs the minimum

@@ -74,8 +74,9 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         "svg": _draw("labelfit", 3.2, lambda ax: draw_label_fit(ax, tenths)),
         "alt": words.label_fit_alt(tenths),
     }
+    source = words.range_source(summary["certainty"])
     drawn["review"] = {
-        "svg": _draw("review", 3.2, lambda ax: draw_review(ax, summary["review"])),
+        "svg": _draw("review", 3.2, lambda ax: draw_review(ax, summary["review"], source)),
         "alt": words.review_alt(summary["review"]),
     }
     drawn |= _check_figures(summary["checks"] or {})

@@ -122,6 +122,28 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
         yield PROBLEMS[kind], sentence
 
 
+def range_source(certainty: dict[str, Any] | None) -> str:
+    """What the range of the class prior comes from."""
+    by_design = certainty is not None and certainty["by_design"]
+    return "the checked rows" if by_design else "the labels"
+
+
+def _what_pins_down(certainty: dict[str, Any] | None) -> str:
+    """What the level of the class prior rests on."""
+    if certainty is not None and certainty["by_design"]:
+        return (
+            "The checked rows were drawn with the chances given, and the answers are right: then "
+            "the class prior and its interval hold whatever becomes of the other statements. "
+            "Scores of rows and propensities rest on those, too."
+        )
+    if certainty is not None and certainty["labels_only"] is not None:
+        return "What was given about the class prior is right for the rows of this table."
+    return (
+        "Somewhere in the table are rows that are surely positive; without them, a common class "
+        "labelled rarely looks the same as a rare class labelled often."
+    )
+
+
 def assumptions_of(summary: dict[str, Any]) -> list[str]:
     """What the numbers rest on."""
     attributes = summary["model"]["propensity_attributes"]
@@ -140,8 +162,7 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
     return [
         f"Every labelled row is truly positive: {label} is never set by mistake.",
         depends,
-        "Somewhere in the table are rows that are surely positive; without them, a common class "
-        "labelled rarely looks the same as a rare class labelled often.",
+        _what_pins_down(summary["certainty"]),
         "The rows, labelled and unlabelled together, are one fair sample of those the answer is "
         "wanted for. Where the labelled rows were collected apart (presence and background, cases "
         "and controls), the class prior follows from how many of each were taken and says nothing.",
