@@ -1,5 +1,7 @@
 """Saved models: exact round trips, refusals, versions."""
 
+import io
+import json
 import os
 import zipfile
 
@@ -14,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import sarlearn
 from conftest import make_pu
-from sarlearn import priors, saving
+from sarlearn import _model_file, priors, saving
 from sarlearn.saving import load, load_file, save
 from sarlearn.tables import make_table_classifier
 from table_data import patients
@@ -158,6 +160,117 @@ def test_another_version_warns(tmp_path, monkeypatch):
 
 
 def test_the_extra_is_named_where_skops_is_missing(monkeypatch, tmp_path):
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    save(model, tmp_path / "m.skops")
     monkeypatch.setitem(__import__("sys").modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"sarlearn\[skops\]"):
-        save(LogisticRegression(), tmp_path / "m.skops")
+        save(model, tmp_path / "other.skops")
+    with pytest.raises(ImportError, match=r"sarlearn\[skops\]"):
+        load(tmp_path / "m.skops")
+
+
+# -- files of the package's own models, which need no skops ----------------------------------------
+
+
+def odd_content():
+    """Every kind of value that the package writes itself, in awkward places."""
+    words = np.array(["a", None, 3, ("x", 1.5)], dtype=object)
+    return {
+        "plain": [None, True, -3, 2.5, float("inf"), 'a"b\u00e9', ""],
+        "empty": [[], (), {}, np.empty((0, 3))],
+        "keys": {1: "one", "b": "text", -2: [{3: (4,)}]},
+        "arrays": [np.arange(6.0).reshape(2, 3), np.array([1, 2], np.int8), np.array("text")],
+        "objects": [words, np.array([["a", "b"], ["c", None]], dtype=object)],
+        "scalars": (np.float32(1.5), np.int64(-1), np.bool_(True)),
+        "types": [str, float, np.float64, np.dtype("float32"), np.dtype([("a", "i4")])],
+        "step": StandardScaler().fit([[0.0], [2.0]]),
+    }
+
+
+def assert_same(found, expected):
+    assert type(found) is type(expected)
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key in expected:
+            assert_same(found[key], expected[key])
+    elif isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    elif isinstance(expected, BaseEstimator):
+        assert_same(vars(found), vars(expected))
+    else:
+        assert found == expected
+
+
+def by_skops(data):
+    return skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+
+
+def test_own_files_are_those_of_skops():
+    content = odd_content()
+    own, theirs = _model_file.dumps(content, saving._is_known), skops.io.dumps(content)
+    assert_same(_model_file.loads(own, saving._is_known), content)
+    assert_same(_model_file.loads(theirs, saving._is_known), content)
+    assert_same(by_skops(own), by_skops(theirs))
+
+
+def test_own_models_do_not_need_skops(monkeypatch, tmp_path):
+    table, _, _ = patients(300)
+    model = make_table_classifier(["plan"], drop=["patient_id", "diagnosed"], method="cross-fit")
+    model.fit(table, table["diagnosed"].to_numpy())
+    theirs = tmp_path / "theirs.skops"
+    with monkeypatch.context() as at_that_time:  # files written by skops, as before
+        at_that_time.setattr(saving, "_is_known", lambda name: False)
+        save(model, theirs)
+    monkeypatch.setitem(__import__("sys").modules, "skops.io", None)
+    save(model, tmp_path / "own.skops")
+    for path in (tmp_path / "own.skops", theirs):
+        np.testing.assert_array_equal(load(path).predict_proba(table), model.predict_proba(table))
+
+
+@pytest.mark.parametrize(
+    ("loader", "module", "name"),
+    [
+        ("ObjectNode", "subprocess", "Popen"),
+        ("ObjectNode", "sarlearn.saving", "Path"),
+        ("TypeNode", "os", "system"),
+        ("TypeNode", "numpy", "load"),
+        ("NdArrayNode", "os", "system"),
+        ("FunctionNode", "os", "system"),
+        ("ListNode", "subprocess", "Popen"),
+        ("DictNode", "subprocess", "Popen"),
+    ],
+)
+def test_a_file_cannot_name_what_it_likes(loader, module, name, tmp_path):
+    """Nothing of it is imported or built, here or by skops."""
+    path = tmp_path / "m.skops"
+    save(sarlearn.SAREMClassifier([0]), path)
+    with zipfile.ZipFile(path) as archive:
+        schema = json.loads(archive.read("schema.json"))
+    bad = {"__class__": name, "__module__": module, "__loader__": loader, "content": []}
+    numbers = io.BytesIO()
+    np.save(numbers, np.arange(2.0))
+    bad |= {"key_types": schema["key_types"], "type": "numpy", "file": "bad.npy"}
+    schema["content"]["model"] = bad
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+        archive.writestr("bad.npy", numbers.getvalue())
+    with pytest.raises(_model_file.Unknown):
+        _model_file.loads(path.read_bytes(), saving._is_known)
+    with pytest.raises(ValueError, match=f"{module}.{name}|damaged"):
+        load(path)
+
+
+def test_what_says_itself_how_it_is_rebuilt_is_left_to_skops():
+    class Odd(StandardScaler):
+        def __reduce__(self):
+            return Odd, ()
+
+    with pytest.raises(_model_file.Unknown):
+        _model_file.dumps(Odd(), lambda name: True)
+    with pytest.raises(_model_file.Unknown):
+        _model_file.dumps({1.5: 2}, lambda name: True)

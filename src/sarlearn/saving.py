@@ -1,15 +1,16 @@
 """Save and load models: files that can be opened without running code from them."""
 
+import contextlib
 import importlib
 import io
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from sarlearn import __version__
+from sarlearn import __version__, _model_file
 from sarlearn.tables.write import write_atomically
 
 __all__ = ["SavedModel", "load", "load_file", "save"]
@@ -24,6 +25,15 @@ _PLAIN_TYPES = frozenset(
         "sarlearn.tables.FromColumns",  # where files of version 0.1 have it
         "sarlearn.tables.pipeline.FromColumns",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    }
+)
+# Estimators of scikit-learn that the package's own models hold: such files need no skops.
+_OWN_STEPS = frozenset(
+    {
+        "sklearn.impute._base.SimpleImputer",
+        "sklearn.pipeline.Pipeline",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._encoders.OneHotEncoder",
     }
 )
 
@@ -83,16 +93,21 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
     """
     import sklearn
 
-    sio = _skops()
     content = {
         "format": _FORMAT,
         "versions": {"sarlearn": __version__, "scikit-learn": sklearn.__version__},
         "notes": dict(notes or {}),
         "model": model,
     }
+    foreign: list[str] = []
+    try:
+        data = _model_file.dumps(content, _is_known)
+    except _model_file.Unknown:
+        sio = _skops()
+        data = sio.dumps(content)
+        foreign = _foreign_types(sio, data)
     with write_atomically(path) as temporary:
-        sio.dump(content, temporary)
-        foreign = _foreign_types(sio, temporary.read_bytes())
+        temporary.write_bytes(data)
     if foreign:
         from sarlearn.exceptions import SarlearnWarning, warn
 
@@ -183,24 +198,11 @@ def load_file(
     {'table': 'patients.csv'}
     """
     path = Path(path)
-    sio = _skops()
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file {path}.")
     data = path.read_bytes()  # once, so that what is checked is what is loaded
     _check_size(path, data, max_bytes)
-    try:
-        foreign = [name for name in _foreign_types(sio, data) if name not in set(trusted)]
-        if not foreign:
-            content = sio.loads(data, trusted=sio.get_untrusted_types(data=data))
-    except Exception as error:  # zip, JSON, NumPy or attribute errors, by where it is damaged
-        raise ValueError(
-            f"{path} is not a model saved by sarlearn, or it is damaged ({_first_line(error)})."
-        ) from error
-    if foreign:
-        raise ValueError(
-            f"{path} holds types that are not known to be safe: {', '.join(foreign)}. If you "
-            "trust the file's source, name them in sarlearn.load(..., trusted=[...])."
-        )
+    content = _content(path, data, set(trusted))
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(
             f"{path} holds a {type(content).__name__}, not a model saved by sarlearn.save."
@@ -210,15 +212,35 @@ def load_file(
     return SavedModel(content["model"], content["versions"], content["notes"])
 
 
-def _check_size(path: Path, data: bytes, max_bytes: int) -> None:
-    """Refuse a file that would unpack to more than it may."""
+def _content(path: Path, data: bytes, trusted: set[str]) -> Any:
+    """What a file holds, built here where all its types are known, else by skops."""
+    with _telling_of_damage(path), contextlib.suppress(_model_file.Unknown):
+        return _model_file.loads(data, _is_known)
+    sio = _skops()
+    with _telling_of_damage(path):
+        foreign = [name for name in _foreign_types(sio, data) if name not in trusted]
+        if not foreign:
+            return sio.loads(data, trusted=sio.get_untrusted_types(data=data))
+    raise ValueError(
+        f"{path} holds types that are not known to be safe: {', '.join(foreign)}. If you "
+        "trust the file's source, name them in sarlearn.load(..., trusted=[...])."
+    )
+
+
+@contextlib.contextmanager
+def _telling_of_damage(path: Path) -> Iterator[None]:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as content:
-            size = sum(entry.file_size for entry in content.infolist())
-    except zipfile.BadZipFile as error:
+        yield
+    except Exception as error:  # zip, JSON, NumPy or attribute errors, by where it is damaged
         raise ValueError(
             f"{path} is not a model saved by sarlearn, or it is damaged ({_first_line(error)})."
         ) from error
+
+
+def _check_size(path: Path, data: bytes, max_bytes: int) -> None:
+    """Refuse a file that would unpack to more than it may."""
+    with _telling_of_damage(path), zipfile.ZipFile(io.BytesIO(data)) as content:
+        size = sum(entry.file_size for entry in content.infolist())
     if size > max_bytes:
         raise ValueError(
             f"{path} would unpack to {size:,} bytes, more than the {max_bytes:,} allowed. If you "
@@ -243,6 +265,10 @@ def _skops():
 def _foreign_types(sio, data: bytes) -> list[str]:
     """Types in the file beyond those skops trusts and the estimators of this package."""
     return [name for name in sio.get_untrusted_types(data=data) if not _is_safe(name)]
+
+
+def _is_known(name: str) -> bool:
+    return name in _OWN_STEPS or _is_safe(name)
 
 
 def _is_safe(name: str) -> bool:
