@@ -256,14 +256,23 @@ def words(frame, names: list[str]) -> np.ndarray:
     """Columns as text, gaps as ``(missing)``; 3.0 and 3 are the same word."""
     result = np.empty((len(frame), len(names)), dtype=object)
     for index, name in enumerate(names):
-        if _is_text(frame[name]):
-            codes, distinct = _coded(frame[name])
-            result[:, index] = _spread([word(value) for value in distinct], codes)
-            continue
-        values = values_of(frame[name])
-        spelling = {value: word(value) for value in set(values)}
-        result[:, index] = [spelling[value] for value in values]
+        codes, distinct = coded_words(frame[name])
+        result[:, index] = _spread(distinct, codes)
     return result
+
+
+def coded_words(series) -> tuple[np.ndarray, list[str]]:
+    """The place of each row's word among those of a column, and these, in the order of the rows.
+
+    One word may stand there twice: for 3 and for 3.0.
+    """
+    if _is_text(series):
+        codes, distinct = _coded(series)
+        return codes, [word(value) for value in distinct]
+    values = values_of(series)
+    place = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    codes = np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
+    return codes, [word(value) for value in place]
 
 
 def word(value) -> str:

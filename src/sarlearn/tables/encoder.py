@@ -22,6 +22,7 @@ from sarlearn.exceptions import (
 from sarlearn.tables.columns import (
     MISSING,
     as_frame,
+    coded_words,
     numbers,
     read_column,
     text_numbers,
@@ -330,16 +331,26 @@ class TableEncoder(  # type: ignore[call-arg]
     def _numbers(self, frame, names: list[str]) -> np.ndarray:
         return numbers(frame, names, self.styles_)
 
-    def _words(self, frame) -> np.ndarray:
-        """Words, with rare and unknown ones as ``(other)`` where fit pooled some."""
-        texts = words(frame, self.categorical_)
-        for index, known in enumerate(self.one_hot_.categories_):
-            if known[-1] == OTHER and self.categorical_[index] in self.rare_levels_:
-                spelling = {
-                    text: text if text in set(known) else OTHER for text in set(texts[:, index])
-                }
-                texts[:, index] = [spelling[text] for text in texts[:, index]]
-        return texts
+    def _set_words(self, frame, out: np.ndarray) -> None:
+        """Mark each row's word in its column of ``out``, which holds zeros.
+
+        Rare and unknown words count as ``(other)`` where fit pooled some. As the one-hot encoder
+        does, but for each different word once, not for each row.
+        """
+        first = 0
+        for name, known in zip(self.categorical_, self.one_hot_.categories_, strict=True):
+            binary = len(known) == 2  # one column tells
+            places = {word: first + place - binary for place, word in enumerate(known)}
+            if binary:
+                places[known[0]] = -1
+            has_others = known[-1] == OTHER and name in self.rare_levels_
+            codes, distinct = coded_words(frame[name])
+            other = places[OTHER] if has_others else -1
+            of_word = [places.get(word, other) for word in distinct]
+            columns = np.array(of_word, dtype=np.intp)[codes]
+            marked = np.flatnonzero(columns >= 0)
+            out[marked, columns[marked]] = 1.0
+            first += len(known) - binary
 
     @lazily(lambda encoder: {"columns": encoder.feature_names_out_})
     def transform(self, X):
@@ -355,18 +366,17 @@ class TableEncoder(  # type: ignore[call-arg]
                     + nearest(name, frame.columns)
                 )
         frame = self.expand(frame)
-        blocks = []
+        encoded = np.zeros((len(frame), len(self.feature_names_out_)))
+        n_numbers = len(self.numeric_) + len(self.gaps_) if self.numeric_ else 0
         if self.numeric_:
             self._warn_of_strays(frame)
             raw = self._numbers(frame, self.numeric_)
-            filled = self.imputer_.transform(raw)
-            blocks.append(self.scaler_.transform(self._to_scale(filled)))
+            filled = self._to_scale(self.imputer_.transform(raw))
+            encoded[:, : len(self.numeric_)] = self.scaler_.transform(filled)
             marked = [self.numeric_.index(name) for name in self.gaps_]
-            blocks.append(np.isnan(raw[:, marked]).astype(np.float64))
+            encoded[:, len(self.numeric_) : n_numbers] = np.isnan(raw[:, marked])
         if self.categorical_:
-            with _no_warnings():  # unknown values: unknown_values() tells of them
-                blocks.append(self.one_hot_.transform(self._words(frame)))
-        encoded = np.hstack(blocks)
+            self._set_words(frame, encoded[:, n_numbers:])
         result = nw.from_numpy(encoded, self.feature_names_out_, backend=frame.implementation)
         native = result.to_native()
         if frame.implementation.is_pandas():
