@@ -173,7 +173,7 @@ class Parts:
         )
 
     def probability(self) -> np.ndarray:
-        return self.final.predict_proba(self.matrix)[:, 1]
+        return self._predictions[0]
 
     def held_out_logit(self) -> np.ndarray:
         """Logits of the class; of rows of the fit by what has not seen them, where there is such.
@@ -187,7 +187,15 @@ class Parts:
         return logit(np.clip(f, 1e-9, 1 - 1e-9))
 
     def propensity(self) -> np.ndarray:
-        return self.final.predict_propensity(self.matrix)
+        return self._predictions[1]
+
+    @cached_property
+    def _predictions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Probability and propensity of every row, made once."""
+        f = self.final.predict_proba(self.matrix)[:, 1]
+        e = self.final.predict_propensity(self.matrix)
+        f.flags.writeable = e.flags.writeable = False
+        return f, e
 
     def labelled(self, s) -> np.ndarray:
         return encode_new_labels(s, self.final.classes_, self.n_rows)

@@ -1,6 +1,7 @@
 """The ``sarlearn`` command. Importing it costs next to nothing; each command imports its own."""
 
 import errno
+import gc
 import os
 import shlex
 import sys
@@ -8,6 +9,7 @@ import sys
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 2 bad usage or data, 1 a fault of the program."""
+    gc.set_threshold(100_000)  # imports make many objects and hardly any garbage
     sys.exit(run(arguments))
 
 

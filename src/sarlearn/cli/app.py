@@ -194,7 +194,7 @@ def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
     _check_model_and_table(options)
     paths.check_report_output(options["output"])
-    from sarlearn.cli.predict import report
+    from sarlearn.cli.report import report
 
     report(**options)
 

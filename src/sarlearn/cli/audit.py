@@ -15,7 +15,7 @@ from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
 from sarlearn.cli.common import collected_warnings, print_json, print_text
 from sarlearn.cli.paths import check_outputs
-from sarlearn.cli.predict import _features, _open, neutral_note, read_labels, refuse_chances
+from sarlearn.cli.predict import features, neutral_note, open_both, read_labels, refuse_chances
 from sarlearn.cli.progress import progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import answer_words, audit_table, read_answers
@@ -116,7 +116,7 @@ def audit(
 
 
 def _plan(model, table, n, output, label, id_column, audited, seed, going_on) -> Plan:
-    saved, frame, label, id_column = _open(model, table, label, id_column)
+    saved, frame, label, id_column = open_both(model, table, label, id_column)
     refuse_chances(saved, "An audit")
     if not hasattr(saved.model, "predict_posterior"):
         raise ValueError(
@@ -127,7 +127,7 @@ def _plan(model, table, n, output, label, id_column, audited, seed, going_on) ->
         raise ValueError("An audit needs to know which rows are labelled; name --label.")
     labels = read_labels(saved, frame, label)
     s = saved.model.classes_[labels.labelled.astype(int)]
-    X = _features(saved.model, frame)
+    X = features(saved.model, frame)
     text = [id_column] if id_column else []
     if going_on:
         filled = read_table(output, text_columns=text)

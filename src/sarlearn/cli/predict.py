@@ -1,27 +1,18 @@
-"""``sarlearn predict`` and ``sarlearn report``: a saved model meets a table."""
+"""``sarlearn predict``: a saved model meets a table."""
 
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sarlearn._words import counted
-from sarlearn.cli.common import (
-    check_columns,
-    collected_warnings,
-    command_line,
-    print_json,
-    print_text,
-    print_warnings,
-)
+from sarlearn.cli.common import check_columns, collected_warnings
 from sarlearn.cli.large import chunks, is_columnar
 from sarlearn.cli.paths import STANDARD
 from sarlearn.cli.progress import progress
-from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.saving import SavedModel, load_file
 from sarlearn.tables.chances import RepeatedTableClassifier
 from sarlearn.tables.columns import as_frame
@@ -131,14 +122,16 @@ def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.n
         from sarlearn.cli.chances import chance_scores
 
         return chance_scores(saved.model, frame)
-    X = _features(saved.model, frame)
-    columns = {"probability": saved.model.predict_proba(X)[:, 1]}
-    if hasattr(saved.model, "predict_propensity"):
-        columns["propensity"] = saved.model.predict_propensity(X)
+    model, X = saved.model, features(saved.model, frame)
+    if is_table_model(model):  # encode once, for three predictions
+        model, X = model[-1], model[:-1].transform(X)
+    columns = {"probability": model.predict_proba(X)[:, 1]}
+    if hasattr(model, "predict_propensity"):
+        columns["propensity"] = model.predict_propensity(X)
         if label is not None:
             labels = read_labels(saved, frame, label)
-            s = saved.model.classes_[labels.labelled.astype(int)]
-            columns["posterior"] = saved.model.predict_posterior(X, s)
+            s = model.classes_[labels.labelled.astype(int)]
+            columns["posterior"] = model.predict_posterior(X, s)
     return columns, as_frame(frame)
 
 
@@ -170,7 +163,7 @@ def neutral_note(n_cells: int) -> str:
 
 def _why_not_as_in_fit(saved: SavedModel, told: dict[str, Any], labelled: int | None) -> str:
     """A sentence where the fit, on the same rows, told of another number of positives."""
-    prior = getattr(saved.model[-1], "class_prior_", None) if _is_table_model(saved.model) else None
+    prior = getattr(saved.model[-1], "class_prior_", None) if is_table_model(saved.model) else None
     known = saved.notes.get("rows"), saved.notes.get("labelled")
     if prior is None or known != (told["rows"], labelled):
         return ""
@@ -183,64 +176,7 @@ def _why_not_as_in_fit(saved: SavedModel, told: dict[str, Any], labelled: int | 
     )
 
 
-def report(
-    model: str,
-    table: str,
-    output: str,
-    label: str | None,
-    id_column: str | None,
-    top: int,
-    check: bool,
-    jobs: int,
-    seed: int,
-    reading: dict[str, Any],
-    as_json: bool,
-) -> None:
-    """Write a report on a saved model and a table."""
-    with collected_warnings() as messages, progress(f"Reading {table}"):
-        saved, frame, label, id_column = _open(model, table, label, id_column, reading)
-    refuse_chances(saved, "A report")
-    if not hasattr(saved.model, "predict_propensity"):
-        raise ValueError(
-            f"{model} holds a {type(saved.model).__name__}, which has no propensity model to "
-            "report on."
-        )
-    if label is None:
-        raise ValueError(
-            "A report needs labels, and the table has no label column"
-            + (f" {saved.notes['label']!r}" if saved.notes.get("label") else "")
-            + "; name it with --label."
-        )
-    labels = read_labels(saved, frame, label)
-    if labels.labelled.all() or not labels.labelled.any():
-        raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
-    X, s = _features(saved.model, frame), saved.model.classes_[labels.labelled.astype(int)]
-    checks = None
-    if check:
-        checks = run_checks(saved.model, X, s, n_jobs=jobs, random_state=seed, watch=progress)
-    with progress("Writing the report"), collected_warnings():
-        summary = summarize(
-            saved.model,
-            X,
-            s,
-            checks=checks,
-            ids=None if id_column is None else list(frame[id_column]),
-            id_name=id_column,
-            top=top,
-            source=Path(table).name,
-            label=label,
-            warnings=messages,
-            command=command_line(),
-        )
-        Report(summary).save(output)
-    print_warnings(summary["warnings"], messages)
-    if as_json:
-        print_json(summary)
-    else:
-        print_text(f"{summary['text']['headline']} Wrote {output}.")
-
-
-def _open(
+def open_both(
     model: str,
     table: str,
     label: str | None,
@@ -281,13 +217,13 @@ def read_labels(saved: SavedModel, frame, label: str) -> Labels:
     )
 
 
-def _is_table_model(model) -> bool:
+def is_table_model(model) -> bool:
     return isinstance(model, TablePipeline) and isinstance(model[0], TableEncoder)
 
 
-def _features(model, frame):
+def features(model, frame):
     """The columns a model of Python's was fitted on; a table pipeline finds its own."""
-    if _is_table_model(model):
+    if is_table_model(model):
         return frame
     names = getattr(model, "feature_names_in_", None)
     if names is None:
@@ -306,6 +242,6 @@ def _features(model, frame):
 
 
 def _unknown_values(model, frame) -> dict[str, list[str]]:
-    if _is_table_model(model):
+    if is_table_model(model):
         return model[0].unknown_values(frame)
     return {}

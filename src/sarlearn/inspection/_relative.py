@@ -4,18 +4,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
-from scipy.stats import norm
 
-from sarlearn._engine.label_model import RIDGE
 from sarlearn._view.parts import Parts, take_apart
+from sarlearn._view.shares import Shares
 from sarlearn._view.style import BLUE, MUTED, new_axes, plain, shorten, tidy
 
 __all__ = ["RelativePrevalence", "relative_prevalence"]
 
 MAX_GROUPS = 12
-# Penalty on the propensity's standardised slopes in the label model's information.
-PROPENSITY_RIDGE = 1.0
 
 
 @dataclass
@@ -192,28 +188,10 @@ def relative_prevalence(
     name, codes, groups = _groups(parts, by)
     member = codes[:, None] == np.arange(len(groups))
     compared, reference = _reference(member, groups, reference)
-    rows = _Rows(parts, labelled)
-    share, influence = rows.shares(np.column_stack([member, compared]))
-    if share[-1] == 0:
+    if not labelled[compared].any():
         raise ValueError(f"The reference, {reference}, has no labelled row to compare with.")
-    ratio = share[:-1] / share[-1]
-    deviation = np.sqrt(np.sum((influence[:, :-1] - influence[:, -1:]) ** 2, axis=0))
-    reach = np.exp(norm.ppf((1 + level) / 2) * deviation)
-    counts, marked = member.sum(axis=0), member[labelled].sum(axis=0)
-    # Without a label the ratio is 0; at most as many positives as would stay unseen this rarely.
-    unseen = -np.log((1 - level) / 2) / np.maximum(member.T @ rows.e, 1e-12) / share[-1]
-    bare = marked == 0
-    return RelativePrevalence(
-        by=name,
-        groups=groups,
-        ratio=ratio,
-        low=np.where(bare, 0.0, ratio / reach),
-        high=np.where(bare, unseen, ratio * reach),
-        n_rows=counts,
-        n_labelled=marked,
-        reference=reference,
-        level=level,
-    )
+    found = Shares(parts, labelled).compared(member, compared, level)
+    return RelativePrevalence(name, groups, *found, reference=reference, level=level)
 
 
 def _groups(parts: Parts, by) -> tuple[str, np.ndarray, list[str]]:
@@ -239,51 +217,3 @@ def _reference(member: np.ndarray, groups: list[str], reference) -> tuple[np.nda
     if str(reference) not in groups:
         raise ValueError(f"There is no group {reference!r}; there are {', '.join(groups)}.")
     return member[:, groups.index(str(reference))], str(reference)
-
-
-class _Rows:
-    """Rows under a model: shares of positives by inverse propensity, and what moves them."""
-
-    def __init__(self, parts: Parts, labelled: np.ndarray):
-        f = np.clip(parts.probability(), 1e-12, 1 - 1e-12)
-        self.e = np.clip(parts.propensity(), 1e-9, 1 - 1e-12)
-        self.labelled = labelled
-        # Where labelled rows were collected apart, the background alone shows how many rows
-        # there are of each kind.
-        two_samples = not getattr(parts.final, "single_sample", True)
-        self.counted = ~labelled if two_samples else np.ones(len(labelled), dtype=bool)
-        attributes = parts.linear.attributes()
-        spread = attributes.std(axis=0)
-        attributes = (attributes - attributes.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        ones = np.ones((len(f), 1))
-        self.propensity_design = np.hstack([attributes, ones])
-        chance = f * self.e
-        odds = chance / (1 - chance)
-        residual = np.where(labelled, 1.0, -odds)
-        score = logit(f)
-        design = np.hstack(
-            [
-                # Not the score alone: what an attribute does to the class and to labelling is
-                # told apart by the shape of the models only, and that is not certain.
-                np.hstack([score[:, None], self.propensity_design]) * (1 - f)[:, None],
-                self.propensity_design * (1 - self.e)[:, None],
-            ]
-        )
-        information = (design * odds[:, None]).T @ design
-        n_propensity = self.propensity_design.shape[1]
-        ridge = np.full(len(information), RIDGE)
-        ridge[-n_propensity:-1] = PROPENSITY_RIDGE
-        information += np.diag(ridge)
-        # What one row moves each parameter of the propensity by.
-        self.moves = (design * residual[:, None]) @ np.linalg.inv(information)[:, -n_propensity:]
-
-    def shares(self, member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of each column's rows: the share of positives, and the influence of rows on its log."""
-        inverse = np.where(self.labelled, 1 / self.e, 0.0)
-        count = np.maximum(self.counted @ member.astype(float), 1.0)
-        share = inverse @ member / count
-        safe = np.where(share > 0, share, 1.0)
-        drawn = member * (inverse[:, None] - self.counted[:, None] * share) / (count * safe)
-        slope = -(member * (inverse * (1 - self.e))[:, None]).T @ self.propensity_design
-        slope /= (count * safe)[:, None]
-        return share, drawn + self.moves @ slope.T

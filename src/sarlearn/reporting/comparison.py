@@ -11,9 +11,9 @@ from sarlearn._view.curves import label_calibration
 from sarlearn._view.parts import Parts, fitted_to
 from sarlearn.classifiers._trust import no_second_opinion
 
-# Beyond this many rows the other models are fitted to a sample: a report should not take longer
-# than the fit it tells of. Other classifiers than the logistic one take far longer.
-MAX_ROWS = 50_000
+# Beyond this many rows the other models are fitted to a sample, and the report says so: it should
+# not take longer than the fit it tells of. Other classifiers than the logistic one take far longer.
+MAX_ROWS = 10_000
 MAX_ROWS_OTHER = 5_000
 
 

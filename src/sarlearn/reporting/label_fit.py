@@ -6,7 +6,8 @@ import numpy as np
 from scipy.stats import norm
 
 from sarlearn._view.parts import Parts
-from sarlearn.inspection import goodness_of_fit, relative_prevalence
+from sarlearn._view.shares import Shares
+from sarlearn.inspection import goodness_of_fit
 
 MAX_ATTRIBUTES = 60
 MAX_STRATA = 6
@@ -91,15 +92,21 @@ def compared_groups(parts: Parts, labelled: np.ndarray, used: list[dict]) -> lis
     by_name = {attribute.name: attribute for attribute in parts.attributes}
     chosen = [attribute.name for attribute in parts.propensity_attributes]
     chosen += [row["attribute"] for row in used if row["attribute"] not in chosen]
-    s = parts.final.classes_[labelled.astype(int)]
-    found = []
+    shares, everyone, found = Shares(parts, labelled), np.ones(len(labelled), dtype=bool), []
     for name in chosen[:MAX_COMPARED]:
         codes, names = by_name[name].strata(MAX_STRATA)
-        groups = np.array(names, dtype=object)[codes]
         if len(names) < 2:
             continue
-        result = relative_prevalence(parts.final, parts.matrix, s, groups).to_dict()
-        order = {group: place for place, group in enumerate(names)}
-        rows = sorted(result["groups"], key=lambda row: order[row["group"]])
-        found.append({"by": name, "groups": rows})
+        compared = shares.compared(codes[:, None] == np.arange(len(names)), everyone)
+        columns = ("ratio", "low", "high", "rows", "labelled")
+        rows = zip(*(values.tolist() for values in compared), strict=True)
+        found.append(
+            {
+                "by": name,
+                "groups": [
+                    {"group": group} | dict(zip(columns, row, strict=True))
+                    for group, row in zip(names, rows, strict=True)
+                ],
+            }
+        )
     return found

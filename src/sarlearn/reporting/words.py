@@ -331,6 +331,8 @@ def comparison_sentence(summary: dict[str, Any]) -> str:
             f"under that assumption would share {scar['agreement']:.0%} of its rows with the list "
             "made here."
         )
+        if summary["comparison"]["rows"] < summary["data"]["rows"]:
+            text += f" That was tried on {summary['comparison']['rows']:,} rows drawn at random."
     return text
 
 

@@ -1,0 +1,72 @@
+"""``sarlearn report``: a page on a saved model and a table with labels."""
+
+from pathlib import Path
+from typing import Any
+
+from sarlearn.cli.common import (
+    collected_warnings,
+    command_line,
+    print_json,
+    print_text,
+    print_warnings,
+)
+from sarlearn.cli.predict import features, open_both, read_labels, refuse_chances
+from sarlearn.cli.progress import progress
+from sarlearn.reporting import Report, run_checks, summarize
+
+
+def report(
+    model: str,
+    table: str,
+    output: str,
+    label: str | None,
+    id_column: str | None,
+    top: int,
+    check: bool,
+    jobs: int,
+    seed: int,
+    reading: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Write a report on a saved model and a table."""
+    with collected_warnings() as messages, progress(f"Reading {table}"):
+        saved, frame, label, id_column = open_both(model, table, label, id_column, reading)
+    refuse_chances(saved, "A report")
+    if not hasattr(saved.model, "predict_propensity"):
+        raise ValueError(
+            f"{model} holds a {type(saved.model).__name__}, which has no propensity model to "
+            "report on."
+        )
+    if label is None:
+        raise ValueError(
+            "A report needs labels, and the table has no label column"
+            + (f" {saved.notes['label']!r}" if saved.notes.get("label") else "")
+            + "; name it with --label."
+        )
+    labels = read_labels(saved, frame, label)
+    if labels.labelled.all() or not labels.labelled.any():
+        raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
+    X, s = features(saved.model, frame), saved.model.classes_[labels.labelled.astype(int)]
+    checks = None
+    if check:
+        checks = run_checks(saved.model, X, s, n_jobs=jobs, random_state=seed, watch=progress)
+    with progress("Writing the report"), collected_warnings():
+        summary = summarize(
+            saved.model,
+            X,
+            s,
+            checks=checks,
+            ids=None if id_column is None else list(frame[id_column]),
+            id_name=id_column,
+            top=top,
+            source=Path(table).name,
+            label=label,
+            warnings=messages,
+            command=command_line(),
+        )
+        Report(summary).save(output)
+    print_warnings(summary["warnings"], messages)
+    if as_json:
+        print_json(summary)
+    else:
+        print_text(f"{summary['text']['headline']} Wrote {output}.")
