@@ -185,9 +185,69 @@ def test_the_command_line(client, folder, table, options, monkeypatch, capsys):
     assert len(found["candidates"]["rows"]) == 20
 
 
+def audits_of(folder, kind: str) -> list[str]:
+    """Options that tell of 300 rows someone has looked at: in columns, or in a file."""
+    whole = pd.read_parquet(folder / "all.pq")
+    rows = np.random.default_rng(3).permutation(np.flatnonzero(whole["diagnosed"].isna()))[:300]
+    answers = np.where(whole["age"].to_numpy()[rows] > 55, "yes", "no")
+    if kind == "columns":
+        whole["looked"], whole["drawn"] = None, np.nan
+        whole.loc[rows, "looked"], whole.loc[rows, "drawn"] = answers, 300 / N
+        for k in range(3):
+            whole.iloc[1000 * k : 1000 * k + 1000].to_parquet(folder / f"looked{k}.parquet")
+        return ["--audited", "looked", "--audit-probability", "drawn"]
+    filled = whole.iloc[rows][["patient", "age"]].assign(
+        audited=answers, audit_row=rows, audit_round=1, audit_probability=300 / N
+    )
+    filled.to_csv(folder / "filled.csv", index=False)
+    return ["--audited", str(folder / "filled.csv")]
+
+
+@pytest.mark.parametrize("kind", ["columns", "file"])
+def test_audits_on_the_command_line(client, folder, kind, monkeypatch, capsys):
+    from sarlearn.cli.app import app
+
+    options = [*audits_of(folder, kind), "--method", "sar-em"]
+    table = "looked*.parquet" if kind == "columns" else "part*.parquet"
+    app(
+        fit_command(folder, table, *options, "--dask", client.scheduler.address),
+        standalone_mode=False,
+    )
+    found = json.loads(capsys.readouterr().out)
+    app(fit_command(folder, table, *options, "--in-memory"), standalone_mode=False)
+    whole = json.loads(capsys.readouterr().out)
+    assert found["certainty"]["n_audited"] == whole["certainty"]["n_audited"] == 300
+    assert found["certainty"]["by_design"]
+    for name in ("class_prior", "low", "high"):
+        assert found["certainty"][name] == pytest.approx(whole["certainty"][name], rel=1e-8)
+    assert found["estimates"]["class_prior"] == pytest.approx(
+        whole["estimates"]["class_prior"], rel=1e-8
+    )
+    app(fit_command(folder, "part*.parquet", "--method", "sar-em"), standalone_mode=False)
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["estimates"]["class_prior"] != pytest.approx(
+        found["certainty"]["class_prior"], rel=1e-3
+    )
+
+
+def test_a_file_of_audits_of_another_table(client, folder):
+    from sarlearn.cli.app import app
+
+    options = audits_of(folder, "file")
+    filled = pd.read_csv(folder / "filled.csv")
+    filled.assign(patient=filled["patient"] + 1).to_csv(folder / "filled.csv", index=False)
+    with pytest.raises(ValueError, match="in the file of audits: the table has changed"):
+        app(
+            fit_command(folder, "part*.parquet", *options, "--dask", client.scheduler.address),
+            standalone_mode=False,
+        )
+
+
 @pytest.mark.parametrize(
     ("table", "options", "error", "message"),
     [
+        ("part*.parquet", ["--audited", "lookd"], ValueError, "lookd"),
+        ("part*.parquet", ["--audited", "no.csv"], ValueError, "neither a file nor a column"),
         ("part*.parquet", ["--classifier", "boosting"], ValueError, "boosting needs the rows in m"),
         ("nothing*.parquet", [], FileNotFoundError, "There is no file"),
         ("part*.parquet", ["--propensity", "plam"], ValueError, "plan"),

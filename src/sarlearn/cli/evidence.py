@@ -36,16 +36,24 @@ def read_audits(
     if audited is None:
         return {}
     if is_file(audited):
-        filled = read_table(audited, text_columns=[id_column] if id_column else [])
-        return read_answers(filled, frame, id_column)
-    if Path(audited).suffix and audited not in as_frame(frame).columns:
-        raise ValueError(f"--audited {audited!r} is neither a file nor a column of the table.")
-    check_columns(frame, "--audited", [audited])
-    check_columns(frame, "--audit-probability", [probability])
+        return read_answers(read_filled(audited, id_column), frame, id_column)
+    check_audit_columns(frame, audited, probability)
     found = {"audited": parse_audited(frame[audited], audited)}
     if probability is not None:
         found["audit_probability"] = numbers(as_frame(frame), [probability])[:, 0]
     return found
+
+
+def read_filled(audited: str, id_column: str | None):
+    """A file of rows to check, with answers."""
+    return read_table(audited, text_columns=[id_column] if id_column else [])
+
+
+def check_audit_columns(frame, audited: str, probability: str | None) -> None:
+    if Path(audited).suffix and audited not in list(frame.columns):
+        raise ValueError(f"--audited {audited!r} is neither a file nor a column of the table.")
+    check_columns(frame, "--audited", [audited])
+    check_columns(frame, "--audit-probability", [probability])
 
 
 def parse_class_prior(text: str | None):

@@ -99,9 +99,9 @@ def fit(
     whole, together = None, None
     if dask is not None:
         _check_dask(classifier, roles, reading)
-        if audited is not None:
-            raise ValueError("--audited needs the rows in memory; leave --dask out.")
-        model, frame, s, word, whole, messages = _fit_on_dask(build, dask, table, roles)
+        model, frame, s, word, whole, messages = _fit_on_dask(
+            build, dask, table, roles, audited, audit_probability
+        )
     elif in_batches(table, batches):
         _check_batches(classifier, roles, audited, background)
         model, frame, s, word, whole, messages = _fit_in_batches(build, table, roles)
@@ -244,21 +244,32 @@ def _fit_in_batches(build, table: str, roles: Roles):
     return model, frame, s, rows.labels.word, whole, messages
 
 
-def _fit_on_dask(build, address: str, table: str, roles: Roles):
+def _fit_on_dask(
+    build,
+    address: str,
+    table: str,
+    roles: Roles,
+    audited: str | None,
+    audit_probability: str | None,
+):
     """Fit there; come back with a sample of the rows, and counts of all of them."""
     from sarlearn.cli import fit_dask
 
     with fit_dask.cluster(address):
         with progress(f"Reading {table}"):
             rows = fit_dask.read_labelled(table, roles)
-        parts, s, labels, (n_rows, n_labelled), roles = rows
+            parts, s, labels, (n_rows, n_labelled), roles = rows
+            audits = fit_dask.read_audits(
+                audited, audit_probability, parts, int(n_rows), roles.id_column
+            )
         model = build(roles)
+        step = model.steps[-1][0]
         with (
             collected_warnings() as messages,
             progress(f"Fitting {n_rows:,} rows") as show,
             watched(model[-1], show),
         ):
-            model.fit(parts, s)
+            model.fit(parts, s, **{f"{step}__{name}": found for name, found in audits.items()})
         with progress("Reading a sample"):
             frame, s = fit_dask.sample(parts, s, int(n_rows), roles.label)
     whole = {"rows": int(n_rows), "labelled": int(n_labelled)}

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn.cli import large
+from sarlearn.cli import evidence, large
 from sarlearn.cli.common import Roles, check_enough
+from sarlearn.tables.audits import spread_answers
 from sarlearn.tables.columns import as_frame, values_of
 from sarlearn.tables.labels import parse_labels
 
@@ -70,6 +71,39 @@ def read_labelled(pattern: str, roles: Roles):
     return table, s, labels, counts, roles
 
 
+def read_audits(
+    audited: str | None, probability: str | None, table, n_rows: int, id_column: str | None
+) -> dict[str, np.ndarray]:
+    """What ``fit`` takes about audits; of the table come the columns, or rows, with answers."""
+    if audited is None:
+        return {}
+    if evidence.is_file(audited):
+        filled = evidence.read_filled(audited, id_column)
+        return spread_answers(filled, n_rows, lambda rows: take(table, rows), id_column)
+    evidence.check_audit_columns(table, audited, probability)
+    named = evidence.audit_columns(audited, probability)
+    return evidence.read_audits(audited, probability, table[named].compute(), id_column)
+
+
+def take(table, rows: np.ndarray):
+    """Rows of the table, by their numbers, brought here in that order."""
+    import dask
+    import pandas as pd
+
+    from sarlearn.backends.dask.read import each_partition
+
+    ends = np.cumsum(each_partition(table, len))
+    order = np.argsort(rows)
+    cuts = np.split(rows[order], np.searchsorted(rows[order], ends[:-1]))
+    parts = [
+        table.partitions[k].map_partitions(_at, cut - (ends[k - 1] if k else 0), meta=table._meta)
+        for k, cut in enumerate(cuts)
+        if len(cut)
+    ]
+    found = pd.concat(dask.compute(*parts), ignore_index=True)
+    return found.iloc[np.argsort(order)]
+
+
 def sample(table, s, n_rows: int, label: str):
     """Evenly spaced rows of the table, brought here, and their labels."""
     import pandas as pd
@@ -100,6 +134,10 @@ def _labels(part, label: str, word: str, positive: str | None):
 
 def _counts(part, label: str) -> np.ndarray:
     return np.array([len(part), int(part[label].sum())])
+
+
+def _at(part, rows: np.ndarray):
+    return part.iloc[rows]
 
 
 def _every(part, every: int):

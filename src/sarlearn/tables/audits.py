@@ -1,6 +1,7 @@
 """Audits in tables: a column of answers, or the file of rows to check, filled in."""
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,14 @@ import numpy as np
 from sarlearn._labels import MISSING_WORDS, NO_WORDS, YES_WORDS
 from sarlearn.tables.columns import as_frame, numbers, values_of
 
-__all__ = ["AUDIT_COLUMNS", "answer_words", "audit_table", "parse_audited", "read_answers"]
+__all__ = [
+    "AUDIT_COLUMNS",
+    "answer_words",
+    "audit_table",
+    "parse_audited",
+    "read_answers",
+    "spread_answers",
+]
 
 # The answer first, where people write; then what the design needs. The posterior is left out: who
 # checks a row should not know what the model expects.
@@ -124,40 +132,48 @@ def read_answers(answers, frame, id_column: str | None = None) -> dict[str, np.n
     dict
         ``audited``, ``audit_probability`` and ``audit_round`` for ``fit``.
     """
-    filled, table = as_frame(answers), as_frame(frame)
+    table = as_frame(frame)
+    return spread_answers(answers, len(table), lambda rows: table[rows.tolist()], id_column)
+
+
+def spread_answers(
+    answers, n_rows: int, take: Callable[[np.ndarray], Any], id_column: str | None = None
+) -> dict[str, np.ndarray]:
+    """The same for a table of ``n_rows`` rows, wherever they lie: ``take`` gives some of them."""
+    filled = as_frame(answers)
     for name in ("audited", "audit_row", "audit_round", "audit_probability"):
         if name not in filled.columns:
             raise ValueError(
                 f"The file of audits has no column {name!r}; 'sarlearn audit' writes such files."
             )
-    rows = _positions(filled, len(table))
-    _refuse_another_table(filled, table, rows, id_column)
-    out = {name: np.full(len(table), np.nan) for name in ("audited", *AUDIT_COLUMNS[2:])}
+    rows = _positions(filled, n_rows)
+    _refuse_another_table(filled, as_frame(take(rows)), rows, id_column)
+    out = {name: np.full(n_rows, np.nan) for name in ("audited", *AUDIT_COLUMNS[2:])}
     out["audited"][rows] = parse_audited(filled["audited"].to_native())
     for name in ("audit_round", "audit_probability"):
         out[name][rows] = _numbers(filled, name)
     return out
 
 
-def _refuse_another_table(filled, table, rows: np.ndarray, id_column: str | None) -> None:
-    """The rows of both agree in their identifiers or, without those, in some column at least.
+def _refuse_another_table(filled, found, rows: np.ndarray, id_column: str | None) -> None:
+    """Refuse rows of the table, at the places that the file names, which are not those of the file.
 
+    They agree in their identifiers or, without those, in some column at least.
     A spreadsheet may have written a column in its own way, but not all of them.
     """
-    shared = [name for name in filled.columns if name in table.columns]
+    shared = [name for name in filled.columns if name in found.columns]
     if id_column in shared:
-        here, there = filled[id_column].to_list(), table[id_column].to_list()
-        for row, name in zip(rows, here, strict=True):
-            if not _same(name, there[row]):
+        here, there = filled[id_column].to_list(), found[id_column].to_list()
+        for row, name, own in zip(rows, here, there, strict=True):
+            if not _same(name, own):
                 raise ValueError(
-                    f"Row {row} is {there[row]!r} in the table and {name!r} in the file of audits: "
+                    f"Row {row} is {own!r} in the table and {name!r} in the file of audits: "
                     "the table has changed since the rows were suggested."
                 )
         return
     differs = None
     for name in shared:
-        here, there = filled[name].to_list(), table[name].to_list()
-        pairs = [(row, value, there[row]) for row, value in zip(rows, here, strict=True)]
+        pairs = [*zip(rows, filled[name].to_list(), found[name].to_list(), strict=True)]
         if len({str(value) for _, _, value in pairs}) < 2:
             continue
         other = [row for row, value, own in pairs if not _same(value, own)]
