@@ -24,7 +24,7 @@ FLOORS = [
     ["metrics", "tables", "labelling", "model_selection"],
     ["priors", "_view", "datasets"],
     ["audit", "baselines", "inspection"],
-    ["reporting", "saving", "onnx", "sql"],
+    ["reporting", "_model_file", "saving", "onnx", "sql"],
     ["demo"],
     ["cli"],
     ["__main__"],

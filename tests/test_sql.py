@@ -1,4 +1,4 @@
-"""Scores in SQL against Python's, on running databases: DuckDB, SQLite, Postgres."""
+"""Scores in SQL against Python's, on running databases: DuckDB, SQLite, Postgres, Spark."""
 
 import contextlib
 import os
@@ -111,11 +111,40 @@ def postgres():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["duckdb", "sqlite", "postgres"])
+class Spark:
+    def __init__(self, session, folder: Path):
+        self.session, self.folder = session, folder
+
+    def scores(self, frame: pd.DataFrame, query: str) -> pd.DataFrame:
+        path = self.folder / f"{len(list(self.folder.iterdir()))}.parquet"
+        frame.assign(place=np.arange(len(frame))).to_parquet(path, index=False)
+        self.session.read.parquet(str(path)).createOrReplaceTempView("t")
+        found = self.session.sql(query + " ORDER BY place")
+        return pd.DataFrame([row.asDict() for row in found.collect()], columns=found.columns)
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    """A Spark of its own, on one core of this machine."""
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, and there is none")
+    folder = tmp_path_factory.mktemp("spark")
+    quiet = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    quiet |= {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.log.level": "ERROR"}
+    builder = sql.SparkSession.builder.master("local[1]")
+    for name, value in quiet.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield Spark(session, tmp_path_factory.mktemp("tables"))
+    session.stop()
+
+
+@pytest.fixture(params=["duckdb", "sqlite", "postgres", "spark"])
 def database(request):
     dialect = request.param
-    if dialect == "postgres":
-        return dialect, request.getfixturevalue("postgres")
+    if dialect in ("postgres", "spark"):
+        return dialect, request.getfixturevalue(dialect)
     return dialect, {"duckdb": DuckDB, "sqlite": SQLite}[dialect]()
 
 
@@ -151,7 +180,7 @@ def table_model(table):
 
 
 def test_a_table_with_gaps_levels_and_truth_values(database, table_model, table):
-    assert_scores(database, table_model, table, s=table["diagnosed"], labelled='"diagnosed" = 1')
+    assert_scores(database, table_model, table, s=table["diagnosed"], labelled="diagnosed = 1")
 
 
 def test_levels_that_fit_did_not_see_and_new_gaps(database, table_model, table):

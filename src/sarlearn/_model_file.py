@@ -173,8 +173,7 @@ def _type(node: dict[str, Any]) -> type:
 
 def _scalar_type(node: dict[str, Any]) -> type:
     """A type of NumPy's numbers and texts."""
-    found = getattr(np, str(node["__class__"]), None)
-    is_scalar = isinstance(found, type) and issubclass(found, np.generic)
-    if node["__module__"] != "numpy" or not is_scalar:
-        raise Unknown(_name_of(node))
-    return found
+    found = getattr(np, str(node["__class__"]), None) if node["__module__"] == "numpy" else None
+    if isinstance(found, type) and issubclass(found, np.generic):
+        return found
+    raise Unknown(_name_of(node))
