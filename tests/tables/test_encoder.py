@@ -1,5 +1,6 @@
 """Columns as people have them: stray cells, commas, percent, money, dates, thousands of levels."""
 
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from sarlearn.exceptions import ManyLevelsWarning, MostlyNumbersWarning, StrayCellsWarning
 from sarlearn.tables import FromColumns, TableEncoder
 from sarlearn.tables.cells import read_dates, read_numbers
+from sarlearn.tables.marks import mark_words, n_marks
 from sarlearn.tables.skew import from_log, log_unit, to_log
 
 
@@ -223,3 +225,26 @@ def test_medians_of_many_parts_are_good_to_one_part_in_4096(monkeypatch):
     everything = np.sort(np.concatenate([part["x"] for part in parts]))
     rank = np.searchsorted(everything, found.median) / len(everything)
     assert rank == pytest.approx(0.5, abs=3 / sums.SKETCH)
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 7])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_marks_are_those_of_a_one_hot_encoder(n_levels, pooled):
+    from sklearn.preprocessing import OneHotEncoder
+
+    rng = np.random.default_rng(n_levels)
+    known = np.array([*"abcdefg"[: n_levels - pooled], *(["(other)"] if pooled else [])], object)
+    words = np.array([*known, "never seen", "neither"], dtype=object)
+    codes = rng.integers(len(words), size=60)
+    encoder = OneHotEncoder(
+        categories=[known], drop="if_binary", handle_unknown="ignore", sparse_output=False
+    ).fit(known[:, None])
+    as_known = words[codes]
+    if pooled:
+        as_known = np.where(np.isin(as_known, known), as_known, "(other)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = encoder.transform(as_known[:, None])
+    found = np.zeros((60, n_marks(known)))
+    mark_words(codes, words, known, found, pooled=pooled)
+    np.testing.assert_array_equal(found, expected)

@@ -31,12 +31,12 @@ from sarlearn.tables.columns import (
 )
 from sarlearn.tables.dates import date_columns, date_parts, expand, refuse_dates
 from sarlearn.tables.formats import nearest
+from sarlearn.tables.marks import OTHER, mark_words, n_marks
 from sarlearn.tables.names import origin, output_name
 from sarlearn.tables.oddities import tell_oddities
 from sarlearn.tables.readings import ColumnReading
 from sarlearn.tables.skew import from_log, log_unit, to_log
 
-OTHER = "(other)"
 MANY_LEVELS = 1000
 
 
@@ -332,25 +332,13 @@ class TableEncoder(  # type: ignore[call-arg]
         return numbers(frame, names, self.styles_)
 
     def _set_words(self, frame, out: np.ndarray) -> None:
-        """Mark each row's word in its column of ``out``, which holds zeros.
-
-        Rare and unknown words count as ``(other)`` where fit pooled some. As the one-hot encoder
-        does, but for each different word once, not for each row.
-        """
+        """Mark the words of each row in ``out``, which holds zeros."""
         first = 0
         for name, known in zip(self.categorical_, self.one_hot_.categories_, strict=True):
-            binary = len(known) == 2  # one column tells
-            places = {word: first + place - binary for place, word in enumerate(known)}
-            if binary:
-                places[known[0]] = -1
-            has_others = known[-1] == OTHER and name in self.rare_levels_
-            codes, distinct = coded_words(frame[name])
-            other = places[OTHER] if has_others else -1
-            of_word = [places.get(word, other) for word in distinct]
-            columns = np.array(of_word, dtype=np.intp)[codes]
-            marked = np.flatnonzero(columns >= 0)
-            out[marked, columns[marked]] = 1.0
-            first += len(known) - binary
+            last = first + n_marks(known)
+            pooled = known[-1] == OTHER and name in self.rare_levels_
+            mark_words(*coded_words(frame[name]), known, out[:, first:last], pooled=pooled)
+            first = last
 
     @lazily(lambda encoder: {"columns": encoder.feature_names_out_})
     def transform(self, X):
@@ -420,17 +408,9 @@ class TableEncoder(  # type: ignore[call-arg]
                 numbers = to_log(numbers, self.log_units_[column])
             block[:, 0] = (numbers - center) / scale
         else:
-            index = self.categorical_.index(column)
-            texts = np.empty((len(values), len(self.categorical_)), dtype=object)
-            texts[:] = [seen[0] for seen in self.one_hot_.categories_]
-            known = set(self.one_hot_.categories_[index])
-            texts[:, index] = [
-                text if text in known or OTHER not in known else OTHER for text in map(str, values)
-            ]
-            with _no_warnings():
-                encoded = self.one_hot_.transform(texts)
-            offset = len(self.feature_names_out_) - encoded.shape[1]
-            block[:] = encoded[:, positions - offset]
+            known = self.one_hot_.categories_[self.categorical_.index(column)]
+            texts = [str(value) for value in values]
+            mark_words(np.arange(len(texts)), texts, known, block, pooled=OTHER in known)
         return positions, block
 
     def decode_values(self, column: str, encoded) -> np.ndarray:
