@@ -76,7 +76,7 @@ def encode_labels(
     if len(classes) < 2:
         unlabelled_only = meaning(classes[0]) is False
         raise ValueError(
-            f"s holds only one class, {classes[0]!r}: "
+            f"s holds only one class, {classes.tolist()[0]!r}: "
             + ("no row is labelled" if unlabelled_only else "every row is labelled")
             + ". Learning needs labelled rows (1) and unlabelled rows (0)."
         )

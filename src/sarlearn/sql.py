@@ -342,7 +342,7 @@ def _levels(dialect: Dialect, encoder, coef: np.ndarray) -> list[str]:
             if effect != other:
                 spelled = ("true", "1") if level == "True" else ("false", "0")
                 written = [*spelled, spelled[0][0]] if is_truth and level != MISSING else [level]
-                left = f"LOWER({text})" if is_truth else text
+                left = f"LOWER({text})" if is_truth else f"TRIM({text})"
                 right = ", ".join(map(dialect.literal, written))
                 condition = f"{left} IN ({right})" if len(written) > 1 else f"{left} = {right}"
                 cases.append(f"WHEN {condition} THEN {_number(effect)}")

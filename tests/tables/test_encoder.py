@@ -103,6 +103,19 @@ def test_stray_cells_are_gaps_and_named(library):
     assert "3 cells taken as missing ('?', 'n/a')" in reading.to_dict()["note"]
 
 
+def test_spaces_around_words_mean_nothing():
+    rows = pd.DataFrame({"plan": ["full", "none", "full ", " none", "full", "none"] * 10})
+    encoder = TableEncoder().fit(rows)
+    assert encoder.feature_names_out_ == ["plan=none"]
+    assert encoder.transform(rows)["plan=none"].tolist() == [0, 1] * 30
+
+
+def test_two_columns_of_one_name_are_named():
+    rows = pd.DataFrame(np.ones((3, 3)), columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match="more than one column named 'a'"):
+        TableEncoder().fit(rows)
+
+
 def test_codes_stay_words_and_that_is_told():
     codes = pd.Series([str(i % 40) if i % 4 else f"{i % 40}B" for i in range(400)])
     with pytest.warns(MostlyNumbersWarning, match="'code' was read as words, though 75%"):

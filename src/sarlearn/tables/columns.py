@@ -31,6 +31,12 @@ def as_frame(X):
             f"A table classifier needs a data frame of pandas, polars or pyarrow, and got "
             f"{type(X).__name__}. For arrays use SAREMClassifier."
         ) from error
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in X.columns]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"The table has more than one column named {repeated!r}; rename one."
+        ) from None
     odd = [name for name in frame.columns if not isinstance(name, str)]
     if odd:
         raise ValueError(f"Column names must be text; {odd[0]!r} is {type(odd[0]).__name__}.")
@@ -276,9 +282,9 @@ def coded_words(series) -> tuple[np.ndarray, list[str]]:
 
 
 def word(value) -> str:
-    """A value as text: 3 for 3.0, ``(missing)`` for a gap."""
+    """A value as text, without spaces around it: 3 for 3.0, ``(missing)`` for a gap."""
     if value is None:
         return MISSING
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return str(value).strip(" ")
