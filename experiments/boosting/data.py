@@ -23,6 +23,8 @@ SIMULATED = ("XOR", "Friedman", "linear")
 TEST_ROWS = 10_000
 # A column that is nearly constant drives no labelling.
 LEAST_SHARE = 0.05
+# Columns that a mechanism depends on unless its name says how many.
+N_COLUMNS = {"one": 1, "logistic": 3, "geometric": 2}
 
 
 class Cell(NamedTuple):
@@ -89,7 +91,9 @@ def simulate(name: str, n_rows: int, rng) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mechanism(kind: str, X, train, rng):
-    n_columns = {"one": 1, "logistic": 3, "geometric": 2}[kind]
+    """``kind`` is a name of N_COLUMNS, or "logistic of 5": with that number of columns."""
+    kind, _, number = kind.partition(" of ")
+    n_columns = int(number) if number else N_COLUMNS[kind]
     usable = _usable(X, train)
     columns = rng.choice(usable, min(n_columns, len(usable) - 1), replace=False).tolist()
     signs = rng.choice([-1, 1], len(columns))
