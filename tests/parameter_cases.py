@@ -208,6 +208,8 @@ LEARNERS = [
             "cv": [3, 4],
             "n_runs": [2, 3],
             "propensity_ridge": [0.1, 1000.0],
+            "imagined_rows": [0.0, 20.0],
+            "classifier_features": [[1, 2], [0, 2]],
             "categorical_features": [[1], [2]],
             "random_state": [1, 2],
             "sample_weight": [WEIGHT],

@@ -96,6 +96,21 @@ def test_columns_of_the_propensity_alone_and_a_known_prior(call, folder):
     assert (learner.coef_[0][plans] == 0).all()
 
 
+def test_columns_of_the_propensity_alone_with_boosted_trees(call, folder):
+    pytest.importorskip("lightgbm")
+    only = ["--propensity-only", "plan", "--classifier", "boosting", "--max-iter", "20"]
+    code, _, err = call("fit", "patients.csv", *COLUMNS, *only, "-o", "trees.skops")
+    assert code == 0, err
+    from sarlearn import load
+
+    learner = load(folder / "trees.skops")[-1]
+    names = learner.feature_names_in_
+    plans = [name.startswith("plan") for name in names]
+    assert any(plans)
+    assert not np.array(plans)[learner.classifier_features_].any()
+    assert np.array(plans)[learner.propensity_features_].any()
+
+
 @pytest.mark.parametrize("method", [("--method", "sar-em"), ("--classifier", "boosting")])
 def test_a_known_prior_for_every_method(call, folder, method):
     if "boosting" in method:

@@ -12,7 +12,7 @@ from sarlearn._engine.boosting_loss import loss_derivatives
 from sarlearn._engine.folds import Folds
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.tree_text import check_text
-from sarlearn._engine.trees import FoldBoosters, Trees, TreeSettings
+from sarlearn._engine.trees import BinnedRows, FoldBoosters, Trees, TreeSettings
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed")
 
@@ -56,7 +56,9 @@ def grown():
     halves = np.arange(300), np.arange(300, 600)
     folds = [halves, halves[::-1]]
     offsets = [0.0, np.linspace(-1, 1, 600)]
-    boosting_ = FoldBoosters(X, folds, TreeSettings(max_leaf_nodes=5), [2]).start(offsets)
+    boosting_ = FoldBoosters(BinnedRows(X, TreeSettings(max_leaf_nodes=5), [2]), folds).start(
+        offsets
+    )
     boosting_.advance(7, lambda rows, F: (F - y[rows], np.ones(len(rows))))
     return X, folds, offsets, boosting_
 

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._engine.boosting_starts import LinearStart, Propensity
-from sarlearn._engine.known_prior import KnownPrior
-from sarlearn._engine.label_model import LabelFit, Profile
+from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
+from sarlearn._engine.label_model import NOTHING, LabelFit, Profile
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import Trees, TreeSettings
 
@@ -21,6 +21,7 @@ class BoostingSettings:
     max_iter: int = 300
     propensity_ridge: float = 10.0
     slope_pull: tuple[float, float] | None = (0.1, 0.7)
+    imagine: ImaginedRows = NOTHING
     n_jobs: int = 1
     prior: KnownPrior | None = None
 
@@ -29,8 +30,9 @@ class BoostingSettings:
 class Rows:
     """The data of a fit: ``X`` for the trees, its terms for linear models, and the labels.
 
-    ``terms`` numbers those linear terms that the propensity depends on; ``known`` is the
-    propensity where it is known, ``audited`` the class, NaN where nobody has looked.
+    ``terms`` numbers those linear terms that the propensity depends on; ``class_columns`` are the
+    columns of ``X`` that the class may depend on, None for all; ``known`` is the propensity where
+    it is known, ``audited`` the class, NaN where nobody has looked.
     """
 
     X: np.ndarray | sparse.csr_array
@@ -41,6 +43,7 @@ class Rows:
     weight: np.ndarray | None
     known: np.ndarray | None = None
     audited: np.ndarray | None = None
+    class_columns: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labelled)
@@ -55,6 +58,19 @@ class Rows:
             audited=None if self.audited is None else self.audited[rows],
         )
 
+    def for_trees(self) -> tuple[np.ndarray | sparse.csr_array, list[int]]:
+        """The columns of the class, and which of them hold categories."""
+        if self.class_columns is None:
+            return self.X, list(self.categorical)
+        categories = np.flatnonzero(np.isin(self.class_columns, list(self.categorical)))
+        return self.X[:, self.class_columns], categories.tolist()
+
+    def terms_left_out(self) -> np.ndarray:
+        """Linear terms that the class may not depend on."""
+        if self.class_columns is None:
+            return np.empty(0, dtype=np.intp)
+        return np.setdiff1d(np.arange(len(self.linear)), self.linear.of_columns(self.class_columns))
+
     def attributes(self) -> np.ndarray:
         """The terms of the propensity."""
         return self.linear.part(self.terms).dense(self.X)
@@ -68,20 +84,22 @@ class Ensemble:
     start: LinearStart | float
     slope: float
     intercept: float
+    columns: np.ndarray | None = None  # those of the trees; None is all
 
     def logit(self, X, linear: LinearColumns) -> np.ndarray:
         if isinstance(self.start, LinearStart):
             total = self.start.logits(X, linear).mean(axis=0)
         else:
             total = np.full(X.shape[0], self.start)
+        chosen = X if self.columns is None else X[:, self.columns]
         for trees in self.trees:
-            total += trees.predict(X) / len(self.trees)
+            total += trees.predict(chosen) / len(self.trees)
         return self.slope * total + self.intercept
 
 
 @dataclass
 class Run:
-    """What one run found; ``labels_only`` is its class prior without what was known of it.
+    """What one run found; ``labels_only`` is its class prior by the labels alone.
 
     ``held_out`` has the logit of ``f`` of every row, by the booster that has not seen it;
     ``rounds`` is where the boosting that was kept is best; ``stopped``, whether more rounds were
@@ -114,10 +132,11 @@ class BoostedFit:
 
     @property
     def class_prior_range(self) -> tuple[float, float]:
-        """From the lowest prior that a run admits to the highest."""
+        """From the lowest prior that a run admits to the highest, and the estimate in any case:
+        imagined rows may have drawn it out of what the labels alone prefer."""
         return (
-            min(run.profile.low for run in self.runs),
-            max(run.profile.high for run in self.runs),
+            min(self.class_prior, *(run.profile.low for run in self.runs)),
+            max(self.class_prior, *(run.profile.high for run in self.runs)),
         )
 
     @property

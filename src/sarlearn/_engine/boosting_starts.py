@@ -60,22 +60,21 @@ class LinearStart:
         return np.clip(out, -START_LIMIT, START_LIMIT, out=out)
 
 
-def sar_em_start(linear, labelled, weight, terms: np.ndarray) -> tuple[Propensity, np.ndarray]:
+def sar_em_start(rows: RowBlocks, terms: np.ndarray) -> tuple[Propensity, np.ndarray]:
     """SAR-EM's propensity of the terms with these numbers, and its parameters of ``f``."""
-    rows = RowBlocks(linear).attach(labelled=labelled, weight=weight)
     fit = fit_sar_em(rows, terms, decay=SAR_EM_DECAY, C=SAR_EM_C, propensity_C=1.0)
     theta = fit.propensity_theta
     return Propensity(theta[:-1], float(theta[-1])), fit.theta
 
 
 def cross_fit_start(
-    linear, attributes, labelled, weight, folds: Folds, first: Propensity, theta: np.ndarray, Cs
+    rows: RowBlocks, attributes, labelled, weight, folds: Folds, first: Propensity, theta, Cs
 ) -> Propensity:
     """The linear cross-fit's propensity, from another one."""
     found, labels = first, None
     for _ in range(2):
         e = found.of(attributes)
-        _, logits = fold_fits(linear, labelled, weight, e, folds, theta, Cs)
+        _, logits = fold_fits(rows, e, folds, theta, Cs)
         scores = logits[:, _best(logits, e, labelled, weight)]
         model = LabelModel(scores, attributes, labelled, weight, propensity_ridge=CROSS_FIT_RIDGE)
         labels = model.fit(warm=labels)
@@ -83,25 +82,21 @@ def cross_fit_start(
     return found
 
 
-def linear_start(linear, labelled, weight, e, folds: Folds, theta, Cs) -> LinearStart:
+def linear_start(rows: RowBlocks, labelled, weight, e, folds: Folds, theta, Cs) -> LinearStart:
     """Linear class models without each fold, with the penalty that the held-out labels prefer."""
-    thetas, logits = fold_fits(linear, labelled, weight, e, folds, theta, Cs)
+    thetas, logits = fold_fits(rows, e, folds, theta, Cs)
     best = _best(logits, e, labelled, weight)
     none = np.empty((len(e), 0))
     fit = LabelModel(logits[:, best], none, labelled, weight, known_propensity=e).fit()
     return LinearStart(thetas[:, best], float(fit.slope), fit.intercept, float(Cs[best]))
 
 
-def fold_fits(
-    linear, labelled, weight, e, folds: Folds, theta, Cs
-) -> tuple[np.ndarray, np.ndarray]:
+def fold_fits(rows: RowBlocks, e, folds: Folds, theta, Cs) -> tuple[np.ndarray, np.ndarray]:
     """Class models with known propensity without each fold, for each of ``Cs``.
 
     Returns the parameters, (n_folds, n_Cs, n_terms + 1), and the held-out logits, (n_rows, n_Cs).
     """
-    rows = RowBlocks(linear).attach(
-        labelled=labelled, weight=weight, e=e, not_e=1.0 - e, folds=folds.flags
-    )
+    rows = rows.attach(e=e, not_e=1.0 - e, folds=folds.flags)
     thetas = crossfit.fold_fits(rows, len(folds), Cs, theta)
     logits = rows.map(crossfit.with_scores, thetas).gather(_scores)
     return thetas.transpose(0, 2, 1), logits

@@ -47,6 +47,24 @@ class PriorPull(NamedTuple):
         return positives_gradient / total / self.deviation
 
 
+class ImaginedRows(NamedTuple):
+    """Rows imagined beside the data: no share runs to 0 or 1 where the labels say little of it.
+
+    ``of_each_class`` positives and as many negatives; among positives, ``labelled`` and as many
+    unlabelled ones.
+    """
+
+    of_each_class: float = 0.0
+    labelled: float = 0.0
+
+
+def imagined(count: float, share: float) -> tuple[float, float, float]:
+    """Loss of so many rows with and without, and its derivatives by the logit of their share."""
+    share = min(max(share, 1e-12), 1 - 1e-12)
+    value = -count * float(np.log(share) + np.log1p(-share))
+    return value, count * (2 * share - 1), 2 * count * share * (1 - share)
+
+
 class KnownPrior(NamedTuple):
     """What is known of the class prior beforehand.
 

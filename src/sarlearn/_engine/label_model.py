@@ -13,11 +13,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
-from sarlearn._engine.known_prior import TIGHTENING, KnownPrior, PriorPull
+from sarlearn._engine.known_prior import (
+    TIGHTENING,
+    ImaginedRows,
+    KnownPrior,
+    PriorPull,
+    imagined,
+)
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
 from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Curvature, Place, Sums, climb
@@ -36,6 +42,7 @@ PROFILE_DROP = 1.92
 TOLERANCE = 5e-10
 # No parameter moves by more than this in a step.
 LONGEST_STEP = 8.0
+NOTHING = ImaginedRows()
 
 
 @dataclass
@@ -132,6 +139,8 @@ class LabelModel:
     slope_pull : (float, float) or None
         Mean and standard deviation of a normal pull on ``log a``, the slope in the units of the
         scores; None leaves the slope free.
+    imagine : ImaginedRows
+        They pull the class prior, and the propensity at the mean of the attributes, to a half.
     known_propensity : ndarray of shape (n_rows,) or None
         The propensity itself, where it is not to be found; ``attributes`` then has no columns,
         and only ``a`` and ``b`` are free.
@@ -148,6 +157,7 @@ class LabelModel:
         *,
         propensity_ridge: float = RIDGE,
         slope_pull: tuple[float, float] | None = None,
+        imagine: ImaginedRows = NOTHING,
         known_propensity: np.ndarray | None = None,
         audited: np.ndarray | None = None,
     ):
@@ -161,6 +171,7 @@ class LabelModel:
             rows = rows.attach(e=known_propensity, not_e=1.0 - known_propensity)
         n_attributes = rows.shape[1]
         self._set(rows, n_attributes, propensity_ridge, slope_pull, known_propensity is not None)
+        self._imagine = imagine
 
     @classmethod
     def on_rows(
@@ -178,6 +189,7 @@ class LabelModel:
         self._rows = rows.map(_standardised, self._center, self._scale)
         self._slope_pull, self._known = slope_pull, known
         self._prior_pull: PriorPull | None = None
+        self._imagine = NOTHING
         self._ridge = np.full(n_attributes + 3, RIDGE)
         self._ridge[2:-1] = propensity_ridge
         self._ridge[[1, -1]] = INTERCEPT_RIDGE
@@ -364,6 +376,15 @@ class _Objective:
                 off = pull.off(sums.positives, model._total)
                 value += off**2 / 2
                 gradient[:2] += off * pull.slant(sums.positives_gradient, model._total)
+            if model._imagine.of_each_class:
+                prior, by_logit = self._prior(sums)
+                loss, slant, _ = imagined(model._imagine.of_each_class, prior)
+                value += loss
+                gradient[:2] += slant * by_logit
+            if model._imagine.labelled:
+                loss, slant, _ = imagined(model._imagine.labelled, float(expit(theta[-1])))
+                value += loss
+                gradient[-1] += slant
             gradient[0] *= slope
             if model._slope_pull is not None:
                 mean, deviation = model._slope_pull
@@ -374,12 +395,24 @@ class _Objective:
                 gradient[2:] = 0.0
             yield Place(theta, value, gradient, sums, curved)
 
+    def _prior(self, sums: LabelSums) -> tuple[float, np.ndarray]:
+        """The class prior, and the derivative of its logit by ``a`` and ``b``."""
+        total = self._model._total
+        prior = min(max(sums.positives / total, 1e-12), 1 - 1e-12)
+        return prior, sums.positives_gradient / total / (prior * (1 - prior))
+
     def curvature(self, place: Place) -> Curvature:
         model, slope = self._model, np.exp(place.theta[0])
         H = place.sums.information + np.diag(model._ridge)
         for pull in self._pulls:
             slant = pull.slant(place.sums.positives_gradient, model._total)
             H[:2, :2] += np.outer(slant, slant)
+        if model._imagine.of_each_class:
+            prior, by_logit = self._prior(place.sums)
+            _, _, bend = imagined(model._imagine.of_each_class, prior)
+            H[:2, :2] += bend * np.outer(by_logit, by_logit)
+        if model._imagine.labelled:
+            H[-1, -1] += imagined(model._imagine.labelled, float(expit(place.theta[-1])))[2]
         H[0] *= slope
         H[:, 0] *= slope
         if model._slope_pull is not None:

@@ -34,7 +34,7 @@ class TreeSettings:
     max_leaf_nodes: int = 15
     min_samples_leaf: int = 20
     l2_regularization: float = 1.0
-    max_bins: int = 127
+    max_bins: int = 63
 
     def parameters(self) -> dict[str, Any]:
         return {
@@ -54,35 +54,51 @@ class TreeSettings:
         }
 
 
-class FoldBoosters:
-    """One booster per fold, trained without it; all take the same number of rounds.
-
-    Rows are binned once; what a fold trains on and is asked about are parts of that.
+class BinnedRows:
+    """Rows as LightGBM keeps them, for all boosters of a fit.
 
     Parameters
     ----------
     X : ndarray or csr of shape (n_rows, n_features)
-    folds : sequence of (train, test) row numbers
     settings : TreeSettings
     categorical : sequence of int
         Columns that hold codes of categories.
+    """
+
+    def __init__(self, X, settings: TreeSettings, categorical=()):
+        self.n_rows, self.n_features = X.shape
+        self.parameters = settings.parameters()
+        self.bins = (
+            lightgbm()
+            .Dataset(
+                as_input(X),
+                params=self.parameters,
+                categorical_feature=[int(j) for j in categorical],
+            )
+            .construct()
+        )
+
+
+class FoldBoosters:
+    """One booster per fold, trained without it; all take the same number of rounds.
+
+    What a fold trains on and is asked about are parts of the binned rows.
+
+    Parameters
+    ----------
+    rows : BinnedRows
+    folds : sequence of (train, test) row numbers
     n_jobs : int
         Folds that run at the same time.
     """
 
-    def __init__(self, X, folds, settings: TreeSettings, categorical=(), n_jobs: int = 1):
-        lgb = lightgbm()
-        self._parameters, self._lgb = settings.parameters(), lgb
-        data = as_input(X)
-        binned = lgb.Dataset(
-            data, params=self._parameters, categorical_feature=[int(j) for j in categorical]
-        ).construct()
-        self._n_rows, self._n_features, self.folds = X.shape[0], X.shape[1], folds
-        self._times = np.zeros(X.shape[0])
+    def __init__(self, rows: BinnedRows, folds, n_jobs: int = 1):
+        self._rows, self.folds = rows, folds
+        self._times = np.zeros(rows.n_rows)
         for _, test in folds:
             self._times[test] += 1
         self._parts = [
-            tuple(binned.subset(np.sort(rows)).construct() for rows in pair) for pair in folds
+            tuple(rows.bins.subset(np.sort(part)).construct() for part in pair) for pair in folds
         ]
         self._threads = min(n_jobs, len(folds))
 
@@ -97,10 +113,11 @@ class Boosting:
     def __init__(self, owner: FoldBoosters, offsets):
         self._owner = owner
         self._folds = [(np.sort(train), np.sort(test)) for train, test in owner.folds]
-        self._offsets = [np.broadcast_to(np.asarray(o, float), owner._n_rows) for o in offsets]
+        n_rows = owner._rows.n_rows
+        self._offsets = [np.broadcast_to(np.asarray(o, float), n_rows) for o in offsets]
         self._boosters = []
         for train, test in owner._parts:
-            booster = owner._lgb.Booster(owner._parameters, train)
+            booster = lightgbm().Booster(owner._rows.parameters, train)
             booster.add_valid(test, "held out")
             self._boosters.append(booster)
 
@@ -131,14 +148,14 @@ class Boosting:
             self._boosters[fold].eval_valid(keep)
 
         self._each(ask)
-        out = np.zeros(self._owner._n_rows)
+        out = np.zeros(self._owner._rows.n_rows)
         for (_, test), scores, offset in zip(self._folds, found, self._offsets, strict=True):
             out[test] += scores + offset[test]
         return out / self._owner._times
 
     def trees(self, rounds: int) -> list["Trees"]:
         """What the boosters were after so many rounds."""
-        n_features = self._owner._n_features
+        n_features = self._owner._rows.n_features
         if not rounds:
             return [Trees("", n_features) for _ in self._boosters]
         texts = [trees_only(b.model_to_string(num_iteration=rounds)) for b in self._boosters]

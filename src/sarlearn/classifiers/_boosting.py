@@ -8,11 +8,16 @@ from scipy import sparse
 
 from sarlearn._compat import Interval, StrOptions
 from sarlearn._engine.boosting_data import BoostingSettings
-from sarlearn._engine.known_prior import KnownPrior
+from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
 from sarlearn._engine.trees import TreeSettings
+
+# Labelled positives that are imagined per positive. With as many, labels of one positive in ten
+# lose more than others gain.
+LABELLED_SHARE = 0.25
 
 BOOSTING_CONSTRAINTS: dict = {
     "propensity_features": "no_validation",
+    "classifier_features": "no_validation",
     "learning_rate": [Interval(Real, 0, None, closed="neither")],
     "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
     "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
@@ -22,6 +27,7 @@ BOOSTING_CONSTRAINTS: dict = {
     "cv": ["cv_object"],
     "n_runs": [Interval(Integral, 1, None, closed="left")],
     "propensity_ridge": [Interval(Real, 0, None, closed="neither")],
+    "imagined_rows": [Interval(Real, 0, None, closed="left")],
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), callable, None],
     "random_state": ["random_state"],
     "n_jobs": [Integral, None],
@@ -37,10 +43,12 @@ def boosting_settings(model, prior: KnownPrior | None) -> BoostingSettings:
         l2_regularization=float(model.l2_regularization),
         max_bins=int(model.max_bins),
     )
+    count = float(model.imagined_rows)
     return BoostingSettings(
         trees=trees,
         max_iter=int(model.max_iter),
         propensity_ridge=float(model.propensity_ridge),
+        imagine=ImaginedRows(count, LABELLED_SHARE * count),
         n_jobs=effective_n_jobs(model.n_jobs),
         prior=prior,
     )

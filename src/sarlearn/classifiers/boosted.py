@@ -63,6 +63,9 @@ class BoostedSARClassifier(SARClassifier):
     ----------
     propensity_features : names, indices, boolean mask, or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
+    classifier_features : names, indices, boolean mask, or callable on the names, default=None
+        The columns of the class model; None is all. Leave out what drives labelling and has no
+        place in the class: effort, clinic, clerk.
     class_prior : float, (low, high), or dict, default=None
         What is known of ``P(y=1)`` from elsewhere, as for :class:`SAREMClassifier`.
     learning_rate : float > 0, default=0.1
@@ -73,7 +76,7 @@ class BoostedSARClassifier(SARClassifier):
         Rows in a leaf at least.
     l2_regularization : float >= 0, default=1.0
         Penalty on the values of leaves.
-    max_bins : int from 2 to 255, default=127
+    max_bins : int from 2 to 255, default=63
         Bins per column.
     max_iter : int >= 1, default=300
         Rounds at most; the held-out labels decide on fewer.
@@ -85,6 +88,11 @@ class BoostedSARClassifier(SARClassifier):
     propensity_ridge : float > 0, default=10.0
         Penalty on the slopes of the propensity, of standardised terms, in nats of all labels: it
         weighs where rows are few, and keeps class and propensity from changing places there.
+    imagined_rows : float >= 0, default=4.0
+        Positives that are imagined beside the data, and as many negatives; of the positives a
+        quarter as many labelled and unlabelled ones. Where the labels say little of the class
+        prior, it is drawn towards a half, not to one of the ends. 0 leaves it to the labels.
+        Nothing is imagined where ``class_prior``, the propensity or audited classes are given.
     categorical_features : names, indices, mask, callable or None, default="from_dtype"
         Columns that hold categories. ``"from_dtype"`` takes those columns of a table whose type
         is categorical or text.
@@ -103,7 +111,8 @@ class BoostedSARClassifier(SARClassifier):
     class_prior_ : float
         ``P(y=1)``: the mean of the runs.
     class_prior_from_labels_ : float
-        What the labels alone would have said; other than ``class_prior_`` where more is known.
+        What the labels alone would have said: without imagined rows, and without what else is
+        known.
     class_prior_range_ : tuple of float
         Class priors that the labels leave open: of this fit's own score, and of flexible scores
         that explain held-out labels as well, widened a little. ``experiments/honesty`` says how
@@ -137,8 +146,8 @@ class BoostedSARClassifier(SARClassifier):
         Of the propensity, in logits. Absent where the propensity was known.
     propensity_terms_ : list of str
         What the coefficients belong to: a column, ``column=category`` or ``column=(missing)``.
-    propensity_features_ : ndarray of int
-        Indices of the propensity columns.
+    propensity_features_, classifier_features_ : ndarray of int
+        Indices of the propensity columns, and of those of the class model.
     propensity_strength_ : float
         Sum over the terms of the propensity of ``|coefficient| x standard deviation``.
     sure_propensity_share_ : float
@@ -198,22 +207,25 @@ class BoostedSARClassifier(SARClassifier):
         self,
         propensity_features=(),
         *,
+        classifier_features=None,
         class_prior=None,
         learning_rate=0.1,
         max_leaf_nodes=15,
         min_samples_leaf=20,
         l2_regularization=1.0,
-        max_bins=127,
+        max_bins=63,
         max_iter=300,
         cv=3,
         n_runs=2,
         propensity_ridge=10.0,
+        imagined_rows=4.0,
         categorical_features="from_dtype",
         random_state=None,
         n_jobs=None,
         pos_label=None,
     ):
         self.propensity_features = propensity_features
+        self.classifier_features = classifier_features
         self.class_prior = class_prior
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
@@ -224,6 +236,7 @@ class BoostedSARClassifier(SARClassifier):
         self.cv = cv
         self.n_runs = n_runs
         self.propensity_ridge = propensity_ridge
+        self.imagined_rows = imagined_rows
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -283,13 +296,12 @@ class BoostedSARClassifier(SARClassifier):
         refuse_sparse_gaps(X)
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
-        if propensity is None:
-            known = None
-            warn_every_column(columns, np.arange(X.shape[1]))
-        else:
+        known = None
+        if propensity is not None:
             known = self._known(propensity, columns, labelled, kept)
         given = Input(RowBlocks(X).attach(labelled=labelled, weight=weight), X, kept)
-        given = with_audits(given, audited, audit_probability, audit_round)
+        given = self._class_rows(with_audits(given, audited, audit_probability, audit_round))
+        class_columns = self.classifier_features_
         self.linear_columns_ = LinearColumns.learn(X, self.categories_.columns)
         terms = self.linear_columns_.of_columns(columns)
         rows = Rows(
@@ -301,10 +313,13 @@ class BoostedSARClassifier(SARClassifier):
             weight,
             known,
             None if given.audit is None else given.audit.known,
+            class_columns if len(class_columns) < X.shape[1] else None,
         )
+        if known is None:
+            warn_every_column(columns, class_columns)
         prior = known_prior(self.class_prior, given.rows)
         settings = boosting_settings(self, prior)
-        open_ = known is None and nothing_left(RowBlocks(X), columns)
+        open_ = known is None and nothing_left(given.rows, columns)
         report = reporter(self, n_looks(settings, self.n_runs), "look")
         with one_blas_thread():
             folds = self._folds(X, labelled, kept)

@@ -68,8 +68,6 @@ def fit(
         check_background(report, check, dask, classifier)
         settings["single_sample"] = False
     settings |= _known_prior(class_prior, method, classifier)
-    if propensity_only and (method, classifier) == ("cross-fit", "boosting"):
-        raise ValueError("--propensity-only needs --classifier logistic, or --method sar-em.")
     audits = audit_columns(audited, audit_probability)
     roles = Roles(
         label,
