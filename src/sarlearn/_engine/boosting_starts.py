@@ -96,9 +96,9 @@ def fold_fits(rows: RowBlocks, e, folds: Folds, theta, Cs) -> tuple[np.ndarray, 
 
     Returns the parameters, (n_folds, n_Cs, n_terms + 1), and the held-out logits, (n_rows, n_Cs).
     """
-    rows = rows.attach(e=e, not_e=1.0 - e, folds=folds.flags)
-    thetas = crossfit.fold_fits(rows, len(folds), Cs, theta)
-    logits = rows.map(crossfit.with_scores, thetas).gather(_scores)
+    given = rows.attach(e=e, not_e=1.0 - e, folds=folds.flags)
+    thetas = crossfit.fold_fits(given, len(folds), Cs, theta)
+    logits = given.map(crossfit.with_scores, thetas).gather(_scores)
     return thetas.transpose(0, 2, 1), logits
 
 
