@@ -1,6 +1,6 @@
 """Rows, classes and labels of the benchmark, the same for every method of a cell."""
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ class Cell(NamedTuple):
     columns: list[int]
 
 
+@lru_cache(maxsize=1)
 def make(
     phase: str, dataset: str, mechanism: str, attributes: str, max_rows: int, repeat: int
 ) -> Cell:
@@ -68,7 +69,7 @@ def _rows(dataset: str, max_rows: int, rng):
     return X, y, train, np.setdiff1d(np.arange(len(y)), train)
 
 
-@lru_cache(maxsize=2)
+@cache
 def _table(dataset: str):
     if dataset in tables.TABLES or dataset == "Comp-Sci":
         found = tables.load(dataset)
@@ -124,9 +125,9 @@ def _named(attributes: str, columns: list[int], X, train, rng) -> list[int]:
 
 def _usable(X, train) -> np.ndarray:
     """Columns in which the commonest value leaves room for others."""
-    found = []
+    found, rows = [], sparse.csc_array(X[train]) if sparse.issparse(X) else X[train]
     for column in range(X.shape[1]):
-        _, counts = np.unique(_dense(X[train][:, [column]]), return_counts=True)
+        _, counts = np.unique(_dense(rows[:, [column]]), return_counts=True)
         if counts.max() <= (1 - LEAST_SHARE) * len(train):
             found.append(column)
     return np.array(found)

@@ -262,8 +262,8 @@ class Labeller:
         known = held.of(attributes) if held is not None else None
         self._known = rows.known if rows.known is not None else known
         self.learns = self._known is None
-        # Where something is known of the classes, nothing needs to be imagined.
-        nothing_known = self.learns and rows.audited is None and settings.prior is None
+        # Where classes or propensities are known, nothing needs to be imagined.
+        nothing_known = self.learns and rows.audited is None
         self._imagine = settings.imagine if nothing_known else NOTHING
 
     def derivatives(self, e: np.ndarray):

@@ -92,7 +92,7 @@ class BoostedSARClassifier(SARClassifier):
         Positives that are imagined beside the data, and as many negatives; of the positives a
         quarter as many labelled and unlabelled ones. Where the labels say little of the class
         prior, it is drawn towards a half, not to one of the ends. 0 leaves it to the labels.
-        Nothing is imagined where ``class_prior``, the propensity or audited classes are given.
+        Nothing is imagined where the propensity or audited classes are given.
     categorical_features : names, indices, mask, callable or None, default="from_dtype"
         Columns that hold categories. ``"from_dtype"`` takes those columns of a table whose type
         is categorical or text.
