@@ -167,8 +167,14 @@ class Boosting:
             for number in numbers:
                 work(number)
             return
-        with ThreadPoolExecutor(self._owner._threads) as pool:
+        with ThreadPoolExecutor(self._owner._threads, initializer=_hush) as pool:
             list(pool.map(work, numbers))
+
+
+def _hush() -> None:
+    """No messages of LightGBM in this thread: it keeps its verbosity per thread, and a data set
+    sets it."""
+    lightgbm().Dataset(np.zeros((2, 1)), params={"verbosity": -1}).construct()
 
 
 @dataclass
