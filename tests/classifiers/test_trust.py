@@ -80,8 +80,12 @@ def test_2_a_class_that_is_not_linear(learner):
     y = rng.random(1500) < expit(4 * np.sign(X[:, 0] * X[:, 1]))
     s = y & (rng.random(1500) < expit(X[:, 2]))
     model, warned = told(fresh(learner, [2]), X, s)
-    assert abs(model.class_prior_ - y.mean()) > 0.1
+    if isinstance(model, SAREMClassifier):
+        assert abs(model.class_prior_ - y.mean()) > 0.1
+    else:  # scores that bend have a say
+        assert abs(model.class_prior_ - y.mean()) < 0.05
     assert holds(model, y.mean())
+    # The class stays linear, and ranks at random.
     assert any(isinstance(one, UnidentifiedWarning | MisfitWarning) for one in warned)
 
 
@@ -187,10 +191,11 @@ def test_one_sample_is_taken_where_nothing_else_is_said():
 
 
 def test_words_follow_width_and_sure_rows():
-    assert certainty(0.05, 1.0) == "well"
-    assert certainty(0.3, 1.0) == "roughly"
+    assert certainty(0.17, 1.0) == "well"
+    assert certainty(0.19, 1.0) == "roughly"
+    assert certainty(0.49, 1.0) == "roughly"
     assert certainty(0.3, 0.5) == "only by the model's shape"
-    assert certainty(0.6, 1.0) == "not at all"
+    assert certainty(0.51, 1.0) == "not at all"
 
 
 def test_few_rows_get_no_second_opinion_and_the_widest_range():

@@ -7,7 +7,8 @@ function on rows:
 1. :func:`first_propensity`: SAR-EM;
 2. :func:`held_out_scores`: ``f`` under that propensity, without each fold in turn;
 3. :func:`fit_labels`: the label model, which gives propensity and class prior;
-4. steps 2 and 3 once more, under the propensity of step 3;
+4. steps 2 and 3 once more, under the propensity of step 3; then both are averaged with what
+   flexible scores say (:mod:`sarlearn._engine.opinions`);
 5. :func:`final_fit`: ``f`` on all rows, with that propensity known.
 """
 
@@ -27,6 +28,7 @@ from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Climb
+from sarlearn._engine.opinions import Consensus, Opinion, consensus_of_rows
 from sarlearn._engine.propensity import attributes, label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import SAREMFit, fit_sar_em
@@ -59,7 +61,8 @@ class CrossFit:
     ``C`` is the penalty of the best held-out likelihood, NaN with another scorer than the linear
     one. Where ``kept``, the propensity is SAR-EM's as it was: no column is left that could tell
     class from labelling. ``rows`` know their score and propensity. ``labels_only`` is the class
-    prior without what was known of it.
+    prior without what was known of it; ``consensus`` the average with other scores, None where
+    more is known than labels, or rows are few.
     """
 
     rows: Rows
@@ -71,6 +74,11 @@ class CrossFit:
     held_out: np.ndarray
     kept: bool
     labels_only: float
+    consensus: Consensus | None
+
+    @property
+    def class_prior(self) -> float:
+        return self.labels.class_prior if self.consensus is None else self.consensus.class_prior
 
     @property
     def em(self) -> EMResult:
@@ -98,6 +106,7 @@ def cross_fit(
     propensity_C: float = 1.0,
     max_iter: int = 500,
     prior: KnownPrior | None = None,
+    labels_alone: bool = True,
     report: Callable[[], None] = lambda: None,
 ) -> CrossFit:
     """Steps 1 to 4 on rows that know their labels, weights and folds.
@@ -105,7 +114,8 @@ def cross_fit(
     Where :func:`nothing_left`, SAR-EM's propensity stays: the label model would then be free to
     exchange the two factors, and did (class probabilities with an AUC of 0.07).
 
-    ``prior`` is what is known of the class prior. ``report`` is called after the first step; the
+    ``prior`` is what is known of the class prior. Other scores have a say where ``labels_alone``
+    speak: no known prior, no audits, one sample. ``report`` is called after the first step; the
     scorer reports its own.
     """
     rows = conditioned(rows)
@@ -128,6 +138,10 @@ def cross_fit(
         profile = model.profile_with(prior, free, labels)
     else:
         profile = _open(labels, label_share(rows)) if kept else model.profile(labels)
+    agreed = None
+    if labels_alone and prior is None and not kept:
+        agreed = _consensus(rows, columns, labels, profile, start)
+        phi = phi if agreed is None else agreed.propensity(start.em.propensity.theta)
     rows = rows.map(_with_propensity, columns, phi)
     return CrossFit(
         rows,
@@ -138,8 +152,20 @@ def cross_fit(
         scorer.C,
         scorer.held_out,
         kept,
-        free.class_prior,
+        free.class_prior if agreed is None else agreed.class_prior,
+        agreed,
     )
+
+
+def _consensus(
+    rows: Rows, columns: np.ndarray, labels: LabelFit, profile: Profile, start: SAREMFit
+) -> Consensus | None:
+    """The end of step 4: what the label model says, averaged with what flexible scores say."""
+    phi = np.append(labels.propensity_coef, labels.propensity_intercept)
+    ends = (labels.class_prior, profile.low, profile.high)
+    own = Opinion("the model's own", *ends, labels.log_likelihood, phi)
+    line = (labels.slope, labels.intercept)
+    return consensus_of_rows(rows, columns, own, line, start.class_prior)
 
 
 # -- the steps ---------------------------------------------------------------------------------

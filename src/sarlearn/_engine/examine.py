@@ -1,59 +1,41 @@
-"""A second opinion on a fit: what other class scores say, what the model lacks, what leaks.
+"""A second look at a fit: what other class scores say, what the model lacks, what leaks.
 
-The estimate of the class prior rests on one class score. Other scores that explain the labels as
-well, held out like the first, may put the prior elsewhere; the range of all of them is what the
-labels leave open. All of it looks at a few thousand rows, however many there are.
-
-Thresholds were chosen on one half of ``experiments/honesty`` and judged on the other.
+All of it looks at a few thousand rows, however many there are. Thresholds were chosen on one half
+of ``experiments/honesty`` and judged on the other.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from sarlearn._engine.blocks import Block
 from sarlearn._engine.drivers import Driver, strong_driver
-from sarlearn._engine.flexible import kernel_scores, linear_scores, standardised
+from sarlearn._engine.flexible import linear_scores, standardised
 from sarlearn._engine.goodness import bends, label_grid, score_sums
-from sarlearn._engine.label_model import LabelModel
 from sarlearn._engine.leakage import leaking
-from sarlearn._engine.rows import Rows, stack
+from sarlearn._engine.opinions import (
+    LEAST_PROPENSITY,
+    MAX_ROWS,
+    Consensus,
+    Listener,
+    Opinion,
+    consensus,
+)
 
-# Rows that are looked at, at most; and rows and labelled rows that it takes at least.
-MAX_ROWS = 2000
-MIN_ROWS, MIN_LABELLED = 200, 20
-# A score counts whose label model explains the labels this well, in nats: below the fit's own, or
-# below the best where the fit has no held-out score.
-DROP, DROP_FROM_BEST = 5.0, 10.0
-# Ridge on the propensity's standardised slopes, as in the cross-fit.
-PROPENSITY_RIDGE = 1.0
-# Labels are divided by no smaller propensity.
-LEAST_PROPENSITY = 0.05
 # Score statistics above these are told: of a column in the propensity, of its square in the class.
 DRIVER, BEND = 4.5, 7.0
 # Standardised misfit above this is told.
 MISFIT = 5.0
 # A flexible score that explains the labels better by so many nats per labelled row is told.
-GAIN = 0.3
+GAIN = 0.5
 # Where the 99th percentile of f is below this, no row is surely positive.
 SURE = 0.75
 # Marks of class and propensity that have changed places: a class score that counts for next to
 # nothing, or a propensity of large effects that is 0 or 1 for most rows.
 SLOPE, EFFECT, EXTREME = 0.2, 3.0, 0.5
-
-
-@dataclass(frozen=True)
-class Opinion:
-    """What one class score says of the class prior: estimate, range, and how well it explains."""
-
-    score: str
-    class_prior: float
-    low: float
-    high: float
-    log_likelihood: float
+# The logit of 0.98: beyond it, on either side, a propensity counts as 0 or 1.
+EXTREME_LOGIT = 3.89
 
 
 @dataclass
@@ -62,10 +44,8 @@ class Examination:
 
     Attributes
     ----------
-    opinions : list of Opinion
-        Of the fit's own score first, then of others.
-    class_prior_range : (float, float)
-        Of the opinions that count, and with a strong driver named.
+    consensus : Consensus
+        Of the fit's own score and of flexible ones.
     gain : float
         Nats per labelled row by which the best flexible score explains the labels better.
     misfit : float
@@ -87,8 +67,7 @@ class Examination:
         Sum of the propensity's standardised effects; share of rows whose propensity is 0 or 1.
     """
 
-    opinions: list[Opinion]
-    class_prior_range: tuple[float, float]
+    consensus: Consensus
     gain: float
     misfit: float
     driver_z: np.ndarray = field(repr=False)
@@ -118,33 +97,13 @@ class Examination:
     def swapped(self, slope: float = 1.0) -> bool:
         """Whether class and propensity bear the marks of having changed places.
 
-        ``slope`` is that of the held-out scores in the label model, where the learner has one.
+        ``slope`` is that of the held-out scores in the label model, where the learner has one. It
+        says nothing where other scores count for more.
         """
-        return slope < SLOPE or (self.propensity_effect > EFFECT and self.extreme > EXTREME)
+        lost = slope < SLOPE and self.consensus.weights[0] > 0.5
+        return lost or (self.propensity_effect > EFFECT and self.extreme > EXTREME)
 
 
-class Sample(NamedTuple):
-    """Some rows in memory, with what is known of each; None where nothing is."""
-
-    X: Any
-    labelled: np.ndarray
-    weight: np.ndarray | None
-    score: np.ndarray | None
-    e: np.ndarray | None
-
-
-def sample_of(rows: Rows) -> Sample:
-    """A few thousand rows of those that lie anywhere, spread evenly."""
-    pieces = (rows.part(MAX_ROWS) or rows).each(_known)
-    X, *columns = zip(*pieces, strict=True)
-    return Sample(stack(list(X)), *(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
-
-
-def _known(block: Block) -> tuple:
-    return block.matrix, block.labelled, block.weight, block.score, block.e
-
-
-# type: ignore[assignment]
 def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
     """Numbers of rows spread evenly over labelled and unlabelled ones, in their proportion."""
     if len(labelled) <= most:
@@ -162,6 +121,9 @@ def examine(
     weight: np.ndarray | None = None,
     *,
     own: Opinion | None = None,
+    found: Consensus | None = None,
+    shown: np.ndarray | None = None,
+    start: float | None = None,
     n_rows: int | None = None,
     linear: bool = True,
 ) -> Examination:
@@ -178,6 +140,12 @@ def examine(
     weight : ndarray of shape (n_rows,) or None
     own : Opinion, default=None
         The learner's, of a held-out score. None: a linear held-out score takes its place.
+    found : Consensus, default=None
+        Where the learner has asked for it already.
+    shown : ndarray of shape (n_rows,), default=None
+        Logits of the propensity that the learner tells, where it is another one.
+    start : float, default=None
+        The class prior by SAR-EM, for the consensus.
     n_rows : int, default=None
         Of the whole table, where these rows are a sample: ranges shrink accordingly.
     linear : bool, default=True
@@ -185,49 +153,44 @@ def examine(
     """
     raw = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
     Z = standardised(raw, weight)
-    seen = _Seen(Z, Z[:, columns], labelled, weight)
+    attributes, e = Z[:, columns], expit(zeta)
+    scores, at = eta, (eta, zeta)
+    shown = zeta if shown is None else shown
+    total = len(Z) if n_rows is None else n_rows
+    if found is None:
+        listener = Listener(raw[:, columns], labelled, weight, float(np.sqrt(len(Z) / total)))
+        if own is None:
+            # Score tests ask for a maximum of the likelihood, where a decayed fit is not.
+            inverse = labelled / np.maximum(e, LEAST_PROPENSITY)
+            scores = linear_scores(Z, [inverse], weight)[:, 0]
+            own, *at = listener.opinion("linear", scores)  # type: ignore[assignment]
+        others = listener.flexible(Z, scores, e)
+        found = consensus([own, *others], listener.unbiased(scores), start)
     grid = label_grid(eta, zeta, labelled, weight)
-    e = expit(zeta)
-    inverse = labelled / np.maximum(e, LEAST_PROPENSITY)
-    # Score tests ask for a maximum of the likelihood, where a decayed fit is not.
-    at, drop = (eta, zeta), DROP
-    if own is None:
-        drop = DROP_FROM_BEST
-        own, *at = seen.opinion("linear", linear_scores(Z, [inverse], weight)[:, 0])  # type: ignore[assignment]
-    kernel = kernel_scores(Z, [labelled, inverse], weight)
-    opinions = [
-        own,
-        seen.opinion("kernel, of labels", kernel[:, 0])[0],
-        seen.opinion("kernel, of labels by inverse propensity", kernel[:, 1])[0],
-    ]
-    if n_rows is not None:
-        opinions[1:] = [shrunk(each, float(np.sqrt(len(Z) / n_rows))) for each in opinions[1:]]
-    others = np.setdiff1d(np.arange(Z.shape[1]), columns)
+    first, *others = found.opinions
+    flexible = max(each.log_likelihood for each in others)
+    free = np.setdiff1d(np.arange(Z.shape[1]), columns)
     driver_z = np.zeros(Z.shape[1])
-    bend_z = seen.score(*at, bends(Z), of_class=True) if linear else np.zeros(Z.shape[1])
-    driver_z[others] = seen.score(*at, Z[:, others], of_class=False)
-    strong = strong_driver(Z, columns, labelled, weight) if linear else {}
-    design = np.column_stack([seen.attributes, np.ones(len(Z))])
-    effects = np.linalg.lstsq(design, zeta, rcond=None)[0]
-    flexible = max(each.log_likelihood for each in opinions[1:])
-    best = own.log_likelihood if drop == DROP else max(own.log_likelihood, flexible)
-    low, high = hull(opinions, best - drop)
-    with_driver = [one.class_prior for one in strong.values()]
+    driver_z[free] = _score(at, labelled, attributes, Z[:, free], weight, of_class=False)
+    bend_z = np.zeros(Z.shape[1])
+    if linear:
+        bend_z = _score(at, labelled, attributes, bends(Z), weight, of_class=True)
+    design = np.column_stack([attributes, np.ones(len(Z))])
+    effects = np.linalg.lstsq(design, shown, rcond=None)[0]
     return Examination(
-        opinions=opinions,
-        class_prior_range=(min([low, *with_driver]), max([high, *with_driver])),
-        gain=float(flexible - own.log_likelihood) / max(float(labelled.sum()), 1.0),
+        consensus=found,
+        gain=float(flexible - first.log_likelihood) / max(float(labelled.sum()), 1.0),
         misfit=grid.misfit,
         driver_z=driver_z,
-        strong_driver=strong,
+        strong_driver=strong_driver(Z, columns, labelled, weight) if linear else {},
         bend_z=bend_z,
         leaks=leaking(raw, labelled),
         label_share=float(np.average(labelled, weights=weight)),
-        chance=_chance(expit(eta), weight, len(Z) if n_rows is None else n_rows),
+        chance=_chance(expit(eta), weight, total),
         sure=grid.probability_quantile(0.99),
         propensity_top=grid.propensity_quantile(0.99),
         propensity_effect=float(np.abs(effects[:-1]).sum()),
-        extreme=float(np.mean((e < 0.02) | (e > 0.98))),
+        extreme=float(np.mean(np.abs(shown) > EXTREME_LOGIT)),
     )
 
 
@@ -235,51 +198,7 @@ def _chance(f: np.ndarray, weight, n_rows: int) -> float:
     return float(np.sqrt(np.average(f * (1 - f), weights=weight) / n_rows))
 
 
-def hull(opinions: list[Opinion], least: float) -> tuple[float, float]:
-    """The range of the opinions that explain the labels at least so well."""
-    counted = [each for each in opinions if each.log_likelihood >= least]
-    return min(each.low for each in counted), max(each.high for each in counted)
-
-
-def shrunk(opinion: Opinion, factor: float) -> Opinion:
-    """The same with a range that many times as wide about its estimate."""
-    prior = opinion.class_prior
-    low, high = (prior + factor * (end - prior) for end in (opinion.low, opinion.high))
-    return replace(opinion, low=low, high=high)
-
-
-@dataclass
-class _Seen:
-    """Some rows: standardised columns, those of the propensity among them, and labels."""
-
-    columns: np.ndarray
-    attributes: np.ndarray
-    labelled: np.ndarray
-    weight: np.ndarray | None
-
-    def opinion(self, name: str, scores: np.ndarray) -> tuple[Opinion, np.ndarray, np.ndarray]:
-        """What a held-out score says, and the logits of ``f`` and ``e`` by its label model."""
-        model = LabelModel(
-            scores,
-            self.attributes,
-            self.labelled,
-            self.weight,
-            propensity_ridge=PROPENSITY_RIDGE,
-        )
-        fit = model.fit()
-        profile = model.profile(fit)
-        found = Opinion(name, fit.class_prior, profile.low, profile.high, fit.log_likelihood)
-        eta = fit.slope * scores + fit.intercept
-        return found, eta, self.attributes @ fit.propensity_coef + fit.propensity_intercept
-
-    def score(self, eta, zeta, tried: np.ndarray, *, of_class: bool) -> np.ndarray:
-        sums = score_sums(
-            eta,
-            zeta,
-            self.labelled,
-            self.attributes,
-            tried,
-            of_class=of_class,
-            weight=self.weight,
-        )
-        return sums.z
+def _score(at, labelled, attributes, tried: np.ndarray, weight, *, of_class: bool) -> np.ndarray:
+    eta, zeta = at
+    sums = score_sums(eta, zeta, labelled, attributes, tried, of_class=of_class, weight=weight)
+    return sums.z

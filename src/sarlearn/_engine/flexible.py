@@ -22,7 +22,7 @@ CUT = 3.0
 LEAST = 1e-3
 
 
-def kernel_scores(X: np.ndarray, targets: Sequence, weight=None, *, seed: int = 0) -> np.ndarray:
+def kernel_scores(X: np.ndarray, targets: Sequence, weight=None, *, order=None) -> np.ndarray:
     """Held-out logits of the mean of each target, of the width and penalty that predict it best.
 
     The labels themselves give ``P(s=1|x)``; labels divided by the propensity give ``f``, since
@@ -34,17 +34,26 @@ def kernel_scores(X: np.ndarray, targets: Sequence, weight=None, *, seed: int = 
         Standardised columns.
     targets : sequence of ndarray of shape (n_rows,)
     weight : ndarray of shape (n_rows,) or None
-    seed : int
-        Draws the centres.
+    order : ndarray of shape (n_rows,), default=None
+        The centres are spread evenly over rows sorted by it, so that they depend neither on the
+        order in which rows come nor on whether a row is weighted or repeated. None: as they come.
 
     Returns
     -------
     ndarray of shape (n_rows, n_targets)
     """
     Z = np.clip(X, -CUT, CUT)
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(Z))[:N_CENTRES])
-    features = (_features(Z, Z[drawn], width / max(Z.shape[1], 1)) for width in WIDTHS)
+    centres = Z[_spread(np.arange(len(Z)) if order is None else order, weight)]
+    features = (_features(Z, centres, width / max(Z.shape[1], 1)) for width in WIDTHS)
     return _best_logits(features, targets, weight)
+
+
+def _spread(order: np.ndarray, weight) -> np.ndarray:
+    """Rows at evenly spaced quantiles of ``order``."""
+    rows = np.argsort(order, kind="stable")
+    total = np.cumsum(np.ones(len(rows)) if weight is None else weight[rows])
+    wanted = (np.arange(N_CENTRES) + 0.5) / N_CENTRES * total[-1]
+    return rows[np.unique(np.searchsorted(total, wanted))]
 
 
 def linear_scores(X: np.ndarray, targets: Sequence, weight=None) -> np.ndarray:

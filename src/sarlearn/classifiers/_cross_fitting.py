@@ -32,6 +32,8 @@ def run_cross_fit(
     class_columns: np.ndarray | None = None,
     prior: KnownPrior | None = None,
     groups=None,
+    *,
+    labels_alone: bool = True,
 ) -> CrossFit:
     """The cross-fit but for its last step, with the settings of an estimator."""
     rows, Cs = given.rows, check_Cs(settings.Cs)
@@ -51,6 +53,7 @@ def run_cross_fit(
         propensity_C=settings.propensity_C,
         max_iter=settings.max_iter,
         prior=prior,
+        labels_alone=labels_alone,
         report=report,
     )
     report()

@@ -114,18 +114,19 @@ class BoostedSARClassifier(SARClassifier):
         What the labels alone would have said: without imagined rows, and without what else is
         known.
     class_prior_range_ : tuple of float
-        Class priors that the labels leave open: of this fit's own score, and of flexible scores
-        that explain held-out labels as well, widened a little. ``experiments/honesty`` says how
-        often it holds the truth on data that its rules had not seen. It holds for one sample of
-        labelled and unlabelled rows.
+        Class priors that the labels leave open: 1.8 standard errors to either side of what this
+        fit's own score and two kernel scores say together, and ``class_prior_`` itself.
+        ``experiments/honesty`` says how often it holds the truth on data that its rules had not
+        seen. It holds for one sample of labelled and unlabelled rows.
     identification_width_ : float
         The width of that range.
     certainty_ : {"well", "roughly", "only by the model's shape", "not at all"}
-        How far the labels pin the class prior down: the range is at most 0.15 wide, or at most
-        0.38; no row is surely positive, or the labels contradict the form of the models; or
-        neither. ``fit`` warns in the last two cases (:class:`~sarlearn.exceptions.TrustWarning`).
+        How far the labels pin the class prior down: the range, before it is cut at the share of
+        labels and at 1, is at most 0.18 wide, or at most 0.5; no row is surely positive, or the
+        labels contradict the form of the models; or neither. ``fit`` warns in the last two cases
+        (:class:`~sarlearn.exceptions.TrustWarning`).
     goodness_ : dict of str to float
-        What the second opinion on the fit found: ``misfit``, ``gain`` of a flexible score in nats
+        What the second look at the fit found: ``misfit``, ``gain`` of a flexible score in nats
         per labelled row, ``sure`` (the 99th percentile of the class probability), the class priors
         ``shape_free_low`` and ``shape_free_high`` that the labels admit without the form of the
         models, ``propensity_effect`` and ``extreme_propensity_share``. Empty with fewer than 200

@@ -25,8 +25,8 @@ from sarlearn._engine.em_any import (
     run_estimators,
     weights_of,
 )
-from sarlearn._engine.examine import sample_of
 from sarlearn._engine.known_prior import KnownPrior
+from sarlearn._engine.opinions import sample_of
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
@@ -135,18 +135,19 @@ class SAREMClassifier(SARClassifier):
     class_prior_from_labels_ : float
         What the labels alone would have said; other than ``class_prior_`` where more is known.
     class_prior_range_ : tuple of float
-        Class priors that the labels leave open: of linear and flexible scores that explain held-out
-        labels about equally well, and the estimate itself, widened a little.
+        Class priors that the labels leave open: 1.8 standard errors to either side of what a linear
+        and two kernel scores of held-out rows say together, and ``class_prior_`` itself.
         ``experiments/honesty`` says how often it holds the truth on data that its rules had not
         seen. It holds for one sample of labelled and unlabelled rows; see ``single_sample``.
     identification_width_ : float
         The width of that range.
     certainty_ : {"well", "roughly", "only by the model's shape", "not at all"}
-        How far the labels pin the class prior down: the range is at most 0.15 wide, or at most
-        0.38; no row is surely positive, or the labels contradict the form of the models; or
-        neither. ``fit`` warns in the last two cases (:class:`~sarlearn.exceptions.TrustWarning`).
+        How far the labels pin the class prior down: the range, before it is cut at the share of
+        labels and at 1, is at most 0.18 wide, or at most 0.5; no row is surely positive, or the
+        labels contradict the form of the models; or neither. ``fit`` warns in the last two cases
+        (:class:`~sarlearn.exceptions.TrustWarning`).
     goodness_ : dict of str to float
-        What the second opinion on the fit found: ``misfit``, ``gain`` of a flexible score in nats
+        What the second look at the fit found: ``misfit``, ``gain`` of a flexible score in nats
         per labelled row, ``sure`` (the 99th percentile of the class probability), the class priors
         ``shape_free_low`` and ``shape_free_high`` that the labels admit without the form of the
         models, ``propensity_effect`` and ``extreme_propensity_share``. Empty with fewer than 200
@@ -325,7 +326,8 @@ class SAREMClassifier(SARClassifier):
             some = sample_of(rows)
             X = some.X.astype(np.float64)
             eta, e = self._logit(X), np.clip(self._propensity(X), 1e-12, 1 - 1e-12)
-            look_again(self, X, some.labelled, some.weight, eta, logit(e), n_rows=rows.shape[0])
+            data = (X, some.labelled, some.weight, eta, logit(e))
+            look_again(self, *data, start=float(self.class_prior_), n_rows=rows.shape[0])
 
     def _columns(self, n_columns: int) -> np.ndarray:
         names = getattr(self, "feature_names_in_", None)

@@ -126,7 +126,7 @@ class CrossFitPrior(PriorEstimator):
             rows = RowBlocks(X).attach(labelled=labelled)
             found = run_cross_fit(self, Input(rows, X), columns)
         profile, labels = found.profile, found.labels
-        self.slope_, self.class_prior_ = float(labels.slope), labels.class_prior
+        self.slope_, self.class_prior_ = float(labels.slope), found.class_prior
         self.propensity_features_ = columns
         look_at_cross_fit(self, found)
         self.curve_ = PriorCurve(
@@ -141,4 +141,4 @@ class CrossFitPrior(PriorEstimator):
             peak=True,
         )
         share = float(labelled.mean())
-        return Estimate((labels.class_prior - share) / (1 - share))
+        return Estimate((found.class_prior - share) / (1 - share))

@@ -1,0 +1,228 @@
+"""What several class scores say of the class prior, and what follows from all of them.
+
+A class prior rests on one class score. Other scores that explain the labels as well may put it
+elsewhere: besides the learner's own there are two flexible ones, each held out and with a label
+model of its own. They are averaged, each counting by how well it explains the labels; what they
+leave open is filled from SAR-EM's answer. How far they disagree, and how far SAR-EM and an answer
+without any bias of labelling are from them, says how far the average may be off.
+
+Constants were chosen on one half of ``experiments/honesty`` and judged on the other.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from sarlearn._engine.blocks import Block
+from sarlearn._engine.flexible import kernel_scores, standardised
+from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.rows import Rows, stack
+
+# Rows that are looked at, at most; and rows and labelled rows that it takes at least.
+MAX_ROWS = 2000
+MIN_ROWS, MIN_LABELLED = 200, 20
+# Ridge on the propensity's standardised slopes, as in the cross-fit.
+PROPENSITY_RIDGE = 1.0
+# Labels are divided by no smaller propensity.
+LEAST_PROPENSITY = 0.05
+# An opinion that explains the labels worse by so many nats counts for a factor e less. Between 3
+# and 8 the average is as good.
+TEMPERATURE = 5.0
+# SAR-EM's class prior counts as an opinion with this standard error.
+START_DEVIATION = 0.2
+# Share of the squared distances from SAR-EM's class prior, and from that of no bias, which counts
+# as variance of the average.
+OUTSIDE = 0.1
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one class score says of the class prior, and how well it explains the labels.
+
+    ``propensity`` holds slopes and intercept of its propensity, in the units of the attributes,
+    where it is linear in them.
+    """
+
+    score: str
+    class_prior: float
+    low: float
+    high: float
+    log_likelihood: float
+    propensity: np.ndarray | None = None
+
+    @property
+    def centre(self) -> float:
+        """About the mean of the class prior by the likelihood, not its peak."""
+        return (self.low + 2 * self.class_prior + self.high) / 4
+
+    @property
+    def variance(self) -> float:
+        return ((self.high - self.low) / 3.92) ** 2
+
+    def shrunk(self, factor: float) -> "Opinion":
+        """The same with a range that many times as wide about its estimate."""
+        prior = self.class_prior
+        low, high = (prior + factor * (end - prior) for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
+
+
+@dataclass
+class Consensus:
+    """The average of some opinions, the learner's own first, and of SAR-EM's answer.
+
+    ``deviation`` is the standard error of ``class_prior``; ``weights`` and ``start_weight`` are
+    what the opinions and SAR-EM count.
+    """
+
+    opinions: list[Opinion]
+    weights: np.ndarray
+    start_weight: float
+    class_prior: float
+    deviation: float
+
+    def propensity(self, start: np.ndarray) -> np.ndarray:
+        """The average of slopes and intercepts, ``start`` being SAR-EM's."""
+        pairs = zip(self.weights, self.opinions, strict=True)
+        linear = [(weight, one.propensity) for weight, one in pairs if one.propensity is not None]
+        others, phis = (np.array(values) for values in zip(*linear, strict=True))
+        others *= (1 - self.start_weight) / others.sum()
+        return others @ phis + self.start_weight * start
+
+
+def consensus(opinions: list[Opinion], unbiased: float, start: float | None) -> Consensus:
+    """The average of opinions.
+
+    Parameters
+    ----------
+    opinions : list of Opinion
+    unbiased : float
+        The class prior if labelling were not biased.
+    start : float or None
+        The class prior by SAR-EM, where there is one.
+    """
+    values = np.array([each.log_likelihood for each in opinions])
+    weights = np.exp((values - values.max()) / TEMPERATURE)
+    weights /= weights.sum()
+    centres = np.array([each.centre for each in opinions])
+    variances = np.array([each.variance for each in opinions])
+    prior, share, outside = float(weights @ centres), 0.0, 0.0
+    variance = float(weights @ (variances + (centres - prior) ** 2))
+    if start is not None:
+        outside = (start - prior) ** 2
+        share = variance / (variance + START_DEVIATION**2)
+        prior += share * (start - prior)
+    outside += (unbiased - prior) ** 2
+    deviation = float(np.sqrt(variance + OUTSIDE * outside))
+    return Consensus(opinions, (1 - share) * weights, share, prior, deviation)
+
+
+class Sample(NamedTuple):
+    """Some rows in memory, with what is known of each; None where nothing is."""
+
+    X: Any
+    labelled: np.ndarray
+    weight: np.ndarray | None
+    score: np.ndarray | None
+    e: np.ndarray | None
+
+
+def sample_of(rows: Rows) -> Sample:
+    """A few thousand rows of those that lie anywhere, spread evenly."""
+    pieces = (rows.part(MAX_ROWS) or rows).each(_known)
+    X, *columns = zip(*pieces, strict=True)
+    return Sample(stack(list(X)), *(None if c[0] is None else np.concatenate(c) for c in columns))  # type: ignore[arg-type]
+
+
+def _known(block: Block) -> tuple:
+    return block.matrix, block.labelled, block.weight, block.score, block.e
+
+
+def enough(labelled: np.ndarray) -> bool:
+    """Whether there are rows and labels enough to look at."""
+    return len(labelled) >= MIN_ROWS and int(labelled.sum()) >= MIN_LABELLED
+
+
+class Listener:
+    """Some rows, by which scores give their opinions.
+
+    Parameters
+    ----------
+    attributes : ndarray of shape (n_rows, n_attributes)
+        The propensity's, in any units.
+    labelled : boolean ndarray of shape (n_rows,)
+    weight : ndarray of shape (n_rows,) or None
+    shrink : float
+        Ranges are that many times as wide: below 1 where the rows stand for more.
+    """
+
+    def __init__(self, attributes: np.ndarray, labelled: np.ndarray, weight, shrink: float = 1.0):
+        self._attributes, self._labelled = attributes, labelled
+        self._weight, self._shrink = weight, shrink
+
+    def opinion(self, name: str, scores: np.ndarray) -> tuple[Opinion, np.ndarray, np.ndarray]:
+        """What a held-out score says, and the logits of ``f`` and ``e`` by its label model."""
+        model = self._model(scores, self._attributes)
+        fit = model.fit()
+        profile = model.profile(fit)
+        propensity = np.append(fit.propensity_coef, fit.propensity_intercept)
+        found = Opinion(
+            name, fit.class_prior, profile.low, profile.high, fit.log_likelihood, propensity
+        )
+        eta = fit.slope * scores + fit.intercept
+        return found.shrunk(self._shrink), eta, self.logits(propensity)
+
+    def flexible(self, Z: np.ndarray, scores: np.ndarray, e: np.ndarray) -> list[Opinion]:
+        """Those of two kernel scores: of the labels, and of labels by inverse propensity.
+
+        The first score holds what labelling follows, too: its propensity would be too flat, and is
+        left out. ``Z`` are the standardised columns of the class, ``scores`` any that order rows.
+        """
+        inverse = self._labelled / np.maximum(e, LEAST_PROPENSITY)
+        targets = [self._labelled.astype(float), inverse]
+        found = kernel_scores(Z, targets, self._weight, order=scores)
+        of_labels = self.opinion("kernel, of labels", found[:, 0])[0]
+        of_class = self.opinion("kernel, of labels by inverse propensity", found[:, 1])[0]
+        return [replace(of_labels, propensity=None), of_class]
+
+    def unbiased(self, scores: np.ndarray) -> float:
+        """The class prior by these scores if labelling were not biased."""
+        none = np.empty((len(scores), 0))
+        return self._model(scores, none).fit().class_prior
+
+    def logits(self, propensity: np.ndarray) -> np.ndarray:
+        return self._attributes @ propensity[:-1] + propensity[-1]
+
+    def log_likelihood(self, eta: np.ndarray, zeta: np.ndarray) -> float:
+        chance = np.clip(expit(eta) * expit(zeta), 1e-300, 1 - 1e-15)
+        logs = np.where(self._labelled, np.log(chance), np.log1p(-chance))
+        return float(logs.sum() if self._weight is None else self._weight @ logs)
+
+    def _model(self, scores, attributes) -> LabelModel:
+        data = (scores, attributes, self._labelled, self._weight)
+        return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE)
+
+
+def consensus_of_rows(
+    rows: Rows, columns: np.ndarray, own: Opinion, line: tuple[float, float], start: float
+) -> Consensus | None:
+    """The consensus about rows that know their held-out score; None where they are too few.
+
+    ``line`` is slope and intercept of the logit of ``f`` in that score, ``start`` the class prior
+    by SAR-EM. The likelihood of ``own`` is taken from the rows that are looked at.
+    """
+    some = sample_of(rows)
+    if not enough(some.labelled):
+        return None
+    X = some.X.toarray() if hasattr(some.X, "toarray") else np.asarray(some.X, dtype=float)
+    shrink = float(np.sqrt(len(X) / rows.shape[0]))
+    listener = Listener(X[:, columns], some.labelled, some.weight, shrink)
+    zeta = listener.logits(own.propensity)  # type: ignore[arg-type]
+    scores: np.ndarray = some.score  # type: ignore[assignment]
+    value = listener.log_likelihood(line[0] * scores + line[1], zeta)
+    excluded = rows.units.excluded
+    of_class = X if excluded is None else X[:, ~excluded]
+    others = listener.flexible(standardised(of_class, some.weight), scores, expit(zeta))
+    own = replace(own, log_likelihood=value)
+    return consensus([own, *others], listener.unbiased(scores), start)
