@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import logit, ndtr, ndtri
 
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.boosting_data import BoostedFit
@@ -32,6 +32,9 @@ NARROW, WIDE = 0.18, 0.5
 # The range reaches so many standard errors to either side. 1.64 held the truth in 91 of 100 cells
 # that it was chosen on.
 REACH = 1.8
+# An estimate that is further off than this is wrong for most purposes. At a width of 0.5 it is
+# about as likely as not.
+BAD = 0.1
 # What the background weighs, in units of the labelled rows. Between 10 and 100 the answer still
 # moves with the number of background rows; at 1,000 EM crawls.
 BACKGROUND = 100.0
@@ -218,10 +221,10 @@ def _store(model, seen: Examination) -> None:
     low, high = max(low, min(seen.label_share, prior)), min(high, 1.0)
     if len(seen.leaks[0]):  # positives that are hidden look like negatives: they may be many
         high = 1.0
-    off = float(np.hypot(deviation, prior - agreed.class_prior))
     model.class_prior_range_ = (low, high)
     model.identification_width_ = high - low
-    model.certainty_ = certainty(2 * REACH * off, seen.sure)
+    width = 2 * REACH * centred_deviation(deviation, prior - agreed.class_prior)
+    model.certainty_ = certainty(width, seen.sure)
     if len(seen.leaks[0]):
         model.certainty_ = "not at all"
     elif (seen.misfits or seen.strong_driver) and model.certainty_ != "not at all":
@@ -235,6 +238,15 @@ def _store(model, seen: Examination) -> None:
         "propensity_effect": seen.propensity_effect,
         "extreme_propensity_share": seen.extreme,
     }
+
+
+def centred_deviation(deviation: float, off: float) -> float:
+    """The standard error of an estimate without bias that is as often off by more than ``BAD``.
+
+    ``off`` is the bias that other opinions see.
+    """
+    chance = ndtr((off - BAD) / deviation) + ndtr((-BAD - off) / deviation)
+    return float(-BAD / ndtri(chance / 2)) if chance < 1 else np.inf
 
 
 def certainty(width: float, sure: float) -> str:

@@ -1,0 +1,95 @@
+"""The average of what several class scores say of the class prior."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from sarlearn._engine.flexible import kernel_scores
+from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.opinions import Listener, Opinion, consensus
+
+
+def opinion(class_prior, half_width=0.1, log_likelihood=0.0, propensity=None):
+    low, high = class_prior - half_width, class_prior + half_width
+    return Opinion("a score", class_prior, low, high, log_likelihood, propensity)
+
+
+def test_mean_and_variance_of_a_mixture():
+    """Two opinions that explain the labels alike, by hand."""
+    found = consensus([opinion(0.3), opinion(0.5, 0.2)], unbiased=0.7, start=None)
+    assert found.class_prior == pytest.approx(0.4)
+    variance = np.mean([(0.2 / 3.92) ** 2, (0.4 / 3.92) ** 2]) + 0.1**2
+    assert found.deviation**2 == pytest.approx(variance + 0.1 * 0.3**2)
+    assert found.weights == pytest.approx([0.5, 0.5])
+
+
+def test_an_opinion_counts_by_how_well_it_explains_the_labels():
+    found = consensus([opinion(0.3), opinion(0.5, log_likelihood=-5.0)], 0.3, None)
+    assert found.weights[1] / found.weights[0] == pytest.approx(np.exp(-1))
+    found = consensus([opinion(0.3), opinion(0.5, log_likelihood=-100.0)], 0.3, None)
+    assert found.class_prior == pytest.approx(0.3)
+    assert found.deviation == pytest.approx(0.2 / 3.92)
+
+
+def test_a_range_to_one_side_moves_the_answer_there():
+    lopsided = Opinion("a score", 0.3, 0.3, 0.7, 0.0)
+    assert consensus([lopsided], 0.4, None).class_prior == pytest.approx(0.4)
+
+
+def test_sar_em_counts_where_the_labels_leave_much_open():
+    for half_width, weight in ((0.392, 0.5), (0.0392, 0.01)):
+        found = consensus([opinion(0.4, half_width)], 0.4, start=0.8)
+        assert found.start_weight == pytest.approx(weight, abs=2e-3)
+        assert found.class_prior == pytest.approx(0.4 + 0.4 * found.start_weight)
+        assert found.weights.sum() == pytest.approx(1 - found.start_weight)
+    near = consensus([opinion(0.4)], 0.4, start=0.4)
+    assert consensus([opinion(0.4)], 0.4, start=0.8).deviation > near.deviation
+
+
+def test_the_propensity_is_averaged_over_those_that_have_one():
+    phis = np.array([[1.0, 0.0], [3.0, 1.0]])
+    told = [opinion(0.4, propensity=phi) for phi in phis]
+    found = consensus([told[0], opinion(0.4), told[1]], 0.4, start=0.4)
+    start, share = np.array([10.0, 10.0]), found.start_weight
+    expected = (1 - share) * phis.mean(axis=0) + share * start
+    assert found.propensity(start) == pytest.approx(expected)
+
+
+def test_an_opinion_is_the_label_models():
+    rng = np.random.default_rng(0)
+    score, attributes = rng.normal(size=600), rng.normal(2.0, 3.0, size=(600, 1))
+    e = expit((attributes[:, 0] - 2) / 3)
+    labelled = rng.random(600) < expit(3 * score) * e
+    model = LabelModel(score, attributes, labelled, propensity_ridge=1.0)
+    fit = model.fit()
+    profile = model.profile(fit)
+    said, eta, zeta = Listener(attributes, labelled, None, 0.5).opinion("mine", score)
+    assert said.class_prior == fit.class_prior
+    assert said.high - said.class_prior == pytest.approx((profile.high - fit.class_prior) / 2)
+    assert eta == pytest.approx(fit.slope * score + fit.intercept)
+    assert zeta == pytest.approx(
+        attributes @ fit.propensity_coef + fit.propensity_intercept, abs=1e-12
+    )
+    listener = Listener(attributes, labelled, None)
+    assert listener.log_likelihood(eta, zeta) == pytest.approx(fit.log_likelihood)
+
+
+def test_unbiased_labelling_has_one_propensity():
+    """Half of the positives are labelled; sure ones show it."""
+    rng = np.random.default_rng(1)
+    score = rng.normal(size=3000)
+    y = score > 0
+    labelled = y & (rng.random(3000) < 0.5)
+    found = Listener(rng.normal(size=(3000, 2)), labelled, None).unbiased(logit(expit(8 * score)))
+    assert found == pytest.approx(y.mean(), abs=0.03)
+
+
+def test_kernel_scores_follow_the_rows_wherever_they_stand():
+    """Their order does not matter."""
+    rng = np.random.default_rng(2)
+    X, order = rng.normal(size=(400, 3)), rng.normal(size=400)
+    target = (X[:, 0] * X[:, 1] > 0).astype(float)
+    found = kernel_scores(X, [target], order=order)
+    mixed = rng.permutation(400)
+    moved = kernel_scores(X[mixed], [target[mixed]], order=order[mixed])
+    assert moved == pytest.approx(found[mixed], abs=1e-6)
