@@ -115,7 +115,7 @@ def cross_fit(
     exchange the two factors, and did (class probabilities with an AUC of 0.07).
 
     ``prior`` is what is known of the class prior. Other scores have a say where ``labels_alone``
-    speak: no known prior, no audits, one sample. ``report`` is called after the first step; the
+    speak, of one sample and without audits, and the prior does not bind. ``report`` is called after the first step; the
     scorer reports its own.
     """
     rows = conditioned(rows)
@@ -138,10 +138,16 @@ def cross_fit(
         profile = model.profile_with(prior, free, labels)
     else:
         profile = _open(labels, label_share(rows)) if kept else model.profile(labels)
-    agreed = None
-    if labels_alone and prior is None and not kept:
-        agreed = _consensus(rows, columns, labels, profile, start)
-        phi = phi if agreed is None else agreed.propensity(start.em.propensity.theta)
+    agreed, labels_only = None, free.class_prior
+    if labels_alone and not kept and labels is free:  # what is known does not bind
+        admitted = profile if prior is None else model.profile(free)
+        agreed = _consensus(rows, columns, free, admitted, start)
+    if agreed is not None:
+        labels_only = agreed.class_prior
+        if prior is not None and prior.pull(labels_only) is not None:
+            agreed = None
+        else:
+            phi = agreed.propensity(start.em.propensity.theta)
     rows = rows.map(_with_propensity, columns, phi)
     return CrossFit(
         rows,
@@ -152,7 +158,7 @@ def cross_fit(
         scorer.C,
         scorer.held_out,
         kept,
-        free.class_prior if agreed is None else agreed.class_prior,
+        labels_only,
         agreed,
     )
 

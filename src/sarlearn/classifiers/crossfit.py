@@ -199,7 +199,7 @@ class CrossFitSARClassifier(SARClassifier):
     >>> round(model.class_prior_, 2), round(float(y.mean()), 2)
     (0.47, 0.48)
     >>> round(model.identification_width_, 2)
-    0.02
+    0.04
     """
 
     _parameter_constraints: dict = (

@@ -78,7 +78,7 @@ class CrossFitPrior(PriorEstimator):
     >>> s = y & (np.random.default_rng(0).random(len(y)) < 0.5)
     >>> prior = CrossFitPrior(random_state=0).fit(X, s)
     >>> round(prior.class_prior_, 2), round(prior.identification_width_, 2)
-    (0.37, 0.08)
+    (0.37, 0.07)
     """
 
     _parameter_constraints: dict = {
