@@ -115,8 +115,8 @@ def cross_fit(
     exchange the two factors, and did (class probabilities with an AUC of 0.07).
 
     ``prior`` is what is known of the class prior. Other scores have a say where ``labels_alone``
-    speak, of one sample and without audits, and the prior does not bind. ``report`` is called after the first step; the
-    scorer reports its own.
+    speak, of one sample and without audits, and the prior does not bind. ``report`` is called after
+    the first step; the scorer reports its own.
     """
     rows = conditioned(rows)
     units = rows.units.of(columns)
