@@ -10,7 +10,22 @@ import pytest
 from cli_tools import process
 from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
-from sarlearn.saving import load_file, save
+from sarlearn.cli.predict import read_labels
+from sarlearn.saving import SavedModel, load_file, save
+
+
+@pytest.mark.parametrize(
+    ("notes", "expected"),
+    [
+        ({"label_word": "found"}, [True, True]),
+        ({"label_word": "open", "positive": "open"}, [False, False]),
+    ],
+)
+def test_labels_are_read_as_in_the_table_of_the_fit(notes, expected):
+    """Where a new table alone would not say what its word means."""
+    table = pd.DataFrame({"state": ["found", "found"]})
+    saved = SavedModel(model=None, versions={}, notes=notes)
+    assert read_labels(saved, table, "state").labelled.tolist() == expected
 
 
 def test_predict_keeps_ids_and_order(folder):
