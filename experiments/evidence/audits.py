@@ -6,7 +6,7 @@ from sarlearn._engine.survey import strata_of
 from sarlearn.audit._design import draw
 
 from ..harness.cells import seed_from
-from .data import labelled, posteriors
+from .data import labelled, posteriors, weak_class
 
 # Uniform part and number of strata of the designs that were compared.
 DESIGNS = {
@@ -21,7 +21,8 @@ DESIGNS = {
 def cells(settings):
     """One cell per data set, labelling, design and number of rows; all draws within it."""
     for dataset in settings["datasets"]:
-        for labelling in range(settings["labellings"]):
+        first = settings.get("first_labelling", 0)
+        for labelling in range(first, first + settings["labellings"]):
             for design in settings["designs"]:
                 for rows in settings["rows"]:
                     yield {
@@ -36,13 +37,15 @@ def cells(settings):
 def measure(dataset, labelling, design, rows, draws):
     """Root mean squared error, coverage, width; error of labels alone beside it."""
     data = labelled(dataset, labelling)
-    q, prior = posteriors(dataset, labelling)
+    model, suggested, prior = posteriors(dataset, labelling)
+    q = suggested if design == "suggested" else model
     truth, unlabelled = float(data.y.mean()), np.flatnonzero(~data.s)
     out = {
         "n_rows": len(data.y),
         "class_prior": truth,
         "label_share": float(data.s.mean()),
         "labels_only_error": prior - truth,
+        "least_error": _least_error(dataset, data, rows),
     }
     if len(unlabelled) <= rows:
         return {**out, "rmse": 0.0}
@@ -64,12 +67,25 @@ def measure(dataset, labelling, design, rows, draws):
     }
 
 
+def _least_error(dataset, data, rows):
+    """The bound of Godambe and Joshi (1965): whatever design draws so many rows, and whatever
+    unbiased estimate is made of them, its error is at least this on average over the classes,
+    given the true posteriors. These are known where rows are simulated."""
+    if not dataset.startswith("Weak"):
+        return None
+    f, left = weak_class(data.X), ~data.s
+    q = (f * (1 - data.e) / (1 - f * data.e))[left]
+    spread = q * (1 - q)
+    variance = np.sum(np.sqrt(spread)) ** 2 / rows - np.sum(spread)
+    return float(np.sqrt(max(variance, 0.0))) / len(data.y)
+
+
 def _draw(data, q, unlabelled, design, rows, rng):
     audited, probability = np.full(len(q), np.nan), np.full(len(q), np.nan)
     if design == "uniform":
         checked = rng.choice(unlabelled, rows, replace=False)
         chance = np.full(rows, rows / len(unlabelled))
-    elif design == "suggested":
+    elif design in ("suggested", "model alone"):
         found = draw(q, unlabelled, rows, rng)
         checked, chance = found.rows, found.probability
     else:

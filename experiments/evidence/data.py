@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn import CrossFitSARClassifier
+from sarlearn.audit._second import mean_with_trees
 
 from ..harness.cells import seed_from
 from ..harness.data import load_rows
@@ -20,12 +21,21 @@ N_ATTRIBUTES = 3
 
 
 class Labelled(NamedTuple):
-    """Rows, true classes, labels, the propensity attributes."""
+    """Rows, true classes, labels, the propensity attributes and the propensity."""
 
     X: np.ndarray
     y: np.ndarray
     s: np.ndarray
     columns: np.ndarray
+    e: np.ndarray
+
+
+class Posteriors(NamedTuple):
+    """By the model, by model and trees as ``suggest_audit`` takes them, and the class prior."""
+
+    model: np.ndarray
+    suggested: np.ndarray
+    class_prior: float
 
 
 def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray]:
@@ -33,7 +43,7 @@ def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     if dataset.startswith("Weak"):
         rng = np.random.default_rng(seed_from("weak rows", dataset))
         X = rng.standard_normal((MAX_ROWS, 12))
-        return X, rng.random(MAX_ROWS) < expit(0.3 * X[:, :6].sum(axis=1) - 0.2)
+        return X, rng.random(MAX_ROWS) < weak_class(X)
     if dataset.startswith("uci:"):
         import pandas as pd
 
@@ -46,6 +56,11 @@ def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(X, dtype=float), data.y == 1
 
 
+def weak_class(X: np.ndarray) -> np.ndarray:
+    """``f`` of the simulated rows with a weak signal."""
+    return expit(0.3 * X[:, :6].sum(axis=1) - 0.2)
+
+
 @lru_cache(maxsize=2)
 def labelled(dataset: str, labelling: int) -> Labelled:
     """Three attributes with spread, drawn at random, drive labelling, each up or down."""
@@ -56,14 +71,16 @@ def labelled(dataset: str, labelling: int) -> Labelled:
     columns = rng.choice(eligible, min(N_ATTRIBUTES, len(eligible)), replace=False)
     Z = (X[:, columns] - X[:, columns].mean(axis=0)) / spread[columns]
     e = expit(Z @ rng.choice([-1.0, 1.0], len(columns)) - 0.6)
-    return Labelled(X, y, y & (rng.random(len(y)) < e), columns)
+    return Labelled(X, y, y & (rng.random(len(y)) < e), columns, e)
 
 
 @lru_cache(maxsize=2)
-def posteriors(dataset: str, labelling: int) -> tuple[np.ndarray, float]:
+def posteriors(dataset: str, labelling: int) -> Posteriors:
     """``P(y=1|x,s)`` and the class prior by the cross-fit from labels alone."""
     data = labelled(dataset, labelling)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = CrossFitSARClassifier(data.columns, random_state=0).fit(data.X, data.s)
-    return model.predict_posterior(data.X, data.s), model.class_prior_
+    q = model.predict_posterior(data.X, data.s)
+    both = mean_with_trees(q, model, data.X, data.s, None)
+    return Posteriors(q, both, model.class_prior_)
