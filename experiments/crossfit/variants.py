@@ -16,7 +16,7 @@ from sarlearn._engine.boosting_starts import log_likelihood
 from sarlearn._engine.crossfit import CS, ROUNDS, START_C, LinearScorer
 from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.folds import make_folds
-from sarlearn._engine.known import KnownPropensityFit
+from sarlearn._engine.known import fit_known
 from sarlearn._engine.label_model import LabelFit, LabelModel, _Objective
 from sarlearn._engine.propensity import choose_propensity, watch
 from sarlearn._engine.stopping import ModelSlopeRule
@@ -102,7 +102,7 @@ def cross_fit(
     rows = RowBlocks(X).attach(labelled=s, folds=folds.flags)
     scorer = LinearScorer(len(folds), Cs, lambda: None)
     for _ in range(ROUNDS):
-        rows = scorer(rows.attach(e=e, not_e=1.0 - e), start.theta)
+        rows, _ = scorer(rows.attach(e=e, not_e=1.0 - e), start.theta)
         scores = rows.gather(_score)
         if propensity == "kept":
             labels = _fit_scores(scores, e, s)
@@ -119,7 +119,7 @@ def cross_fit(
     theta = start.theta
     if final:
         known = rows.attach(e=e, not_e=1.0 - e)
-        theta = KnownPropensityFit().solve(known, scorer.C, start.theta, tol=1e-6).theta
+        theta = fit_known(known, scorer.C, start.theta, tol=1e-6).theta
     explained = _explained(scores, Xe)
     return Fitted(theta, columns, theta_e, labels.class_prior, scorer.C, explained, spread)
 

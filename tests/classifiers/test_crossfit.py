@@ -57,7 +57,7 @@ def test_fitted_attributes(biased, fitted):
     assert low < fitted.class_prior_ < high
     assert fitted.identification_width_ == high - low < 0.2
     assert fitted.label_frequency_ == pytest.approx(s.mean() / fitted.class_prior_)
-    assert fitted.Cs[int(np.argmax(fitted.held_out_log_likelihood_))] == fitted.C_
+    assert fitted.Cs[int(np.nanargmax(fitted.held_out_log_likelihood_))] == fitted.C_
     assert fitted.slope_ > 0
     assert fitted.propensity_coef_.shape == (1, 2)
     assert fitted.coef_.shape == (1, 30)

@@ -10,15 +10,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.crossfit import (
-    LinearScorer,
-    cross_fit,
-    fold_fits,
-    nothing_left,
-    with_scores,
-)
+from sarlearn._engine.crossfit import LinearScorer, cross_fit, nothing_left
 from sarlearn._engine.folds import Folds, make_folds
-from sarlearn._engine.known import KnownPropensityFit
+from sarlearn._engine.held_out import fold_fits, with_scores
+from sarlearn._engine.known import fit_known
 
 
 def with_folds(data, n_folds=4, make=np.asarray):
@@ -35,14 +30,14 @@ def test_held_out_scores_have_not_seen_the_row(make):
     Cs = [10.0, 0.5]  # in any order
     thetas = fold_fits(rows, len(folds), Cs, np.zeros(7))
     scorer = LinearScorer(len(folds), Cs, lambda: None)
-    scores = scorer(rows, np.zeros(7)).gather(attrgetter("score"))
+    scores = scorer(rows, np.zeros(7))[0].gather(attrgetter("score"))
     chosen = Cs.index(scorer.C)
     for k, (train, test) in enumerate(folds):
         part = RowBlocks(data.X[train]).attach(
             labelled=data.s[train], e=data.e[train], not_e=1 - data.e[train]
         )
         for column, C in enumerate(Cs):
-            theta = KnownPropensityFit().solve(part, C, np.zeros(7), tol=1e-12).theta
+            theta = fit_known(part, C, np.zeros(7), tol=1e-12).theta
             # Fits stop within 0.01 nats of their optimum.
             apart = data.X[test] @ (thetas[k, :-1, column] - theta[:-1])
             assert np.sqrt(np.mean(apart**2)) < 0.15

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.known import KnownPropensityFit, _Problem
+from sarlearn._engine.known import KnownPropensityProblem, fit_known
 
 
 def rows_of(X, s, e, weight=None, block_rows=None):
@@ -25,7 +25,7 @@ def known_loss(theta, X, s, e, C):
 def test_known_propensity_fit_is_the_optimum(C):
     data = make_pu(800)
     rows = rows_of(data.X, data.s, data.e)
-    fit = KnownPropensityFit().solve(rows, C, np.zeros(7), tol=1e-12)
+    fit = fit_known(rows, C, np.zeros(7), tol=1e-12)
     best = minimize(known_loss, np.zeros(7), (data.X, data.s, data.e, C), options={"gtol": 1e-7})
     assert fit.converged
     np.testing.assert_allclose(fit.theta, best.x, atol=1e-4)
@@ -33,7 +33,8 @@ def test_known_propensity_fit_is_the_optimum(C):
 
 def test_known_propensity_fit_gradient():
     data = make_pu(200)
-    problem = _Problem(rows_of(data.X, data.s, data.e), 10.0, 1e-6)
+    rows = rows_of(data.X, data.s, data.e)
+    problem = KnownPropensityProblem(rows, rows.units.ridge(10.0, 200.0), 1e-6)
     theta = np.linspace(-2, 2, 7)
     (place,) = problem.passes([theta], False)
     # The likelihood of the labels has log e too, which does not depend on theta.
@@ -49,7 +50,7 @@ def test_known_propensity_fit_does_not_depend_on_how_rows_are_kept(few_are_many)
 
     def solve(X, s, e, weight=None, block_rows=None):
         rows = rows_of(X, s, e, weight, block_rows)
-        return KnownPropensityFit().solve(rows, 1.0, np.zeros(7), tol=1e-13).theta
+        return fit_known(rows, 1.0, np.zeros(7), tol=1e-13).theta
 
     plain = solve(data.X, data.s, data.e)
     np.testing.assert_allclose(solve(data.X, data.s, data.e, block_rows=37), plain, atol=1e-6)
@@ -66,4 +67,4 @@ def test_known_propensity_fit_does_not_depend_on_how_rows_are_kept(few_are_many)
 def test_known_propensity_fit_says_when_it_was_stopped():
     data = make_pu(300)
     rows = rows_of(data.X, data.s, data.e)
-    assert not KnownPropensityFit().solve(rows, 1.0, np.zeros(7), tol=1e-12, max_iter=2).converged
+    assert not fit_known(rows, 1.0, np.zeros(7), tol=1e-12, max_iter=2).converged

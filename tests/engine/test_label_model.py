@@ -8,7 +8,8 @@ from scipy.stats import chi2
 
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.known_prior import ImaginedRows
-from sarlearn._engine.label_model import LabelModel, PriorPull, _Objective, label_pass
+from sarlearn._engine.label_model import LabelModel, PriorPull, _Objective
+from sarlearn._engine.label_pass import label_pass
 
 PENALTIES = {"propensity_ridge": 70.0, "slope_pull": (0.1, 0.02)}
 # By which the log-likelihood falls where a range of 95 % ends.

@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
-from conftest import make_pu
-from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.known import KnownPropensityFit
 from sarlearn._engine.newton import Curvature, Place, cholesky, climb
 
 
@@ -83,35 +79,10 @@ def test_negative_curvature_counts_by_its_size():
     np.testing.assert_allclose(lower @ lower.T, [[2.0, 1.0], [1.0, 2.0]])
 
 
-def test_one_hessian_for_folds_that_have_little_in_common():
-    """The fits of one fold after the other reach what each reaches alone."""
-    data = make_pu(40, 4, seed=3)
-    rng = np.random.default_rng(0)
-    e = np.full(40, 0.6)
-    rows = RowBlocks(data.X).attach(labelled=rng.random(40) < 0.4, e=e, not_e=1 - e)
-    shared = KnownPropensityFit()
-    for fold in range(5):
-        weight = (rng.random(40) < 0.8).astype(float)
-        training, theta = rows.attach(weight=weight), np.zeros(5)
-        for C in (0.1, 1.0, 100.0):
-            found = shared.solve(training, C, theta, tol=1e-4)
-            theta = found.theta
-            alone = _tight(training, C, theta)
-            assert found.value <= alone + 2e-3, (fold, C)
-
-
-def _tight(rows, C, start):
-    """By a library's solver, from where ours ended."""
-    X = rows.take(np.arange(40))
-    labelled, e, weight = (rows.gather(_column, name) for name in ("labelled", "e", "weight"))
-
-    def loss(theta):
-        f = 1 / (1 + np.exp(-np.clip(X @ theta[:-1] + theta[-1], -300, 300)))
-        chance = np.where(labelled, f * e, 1 - f * e)
-        return -weight @ np.log(chance) + theta[:-1] @ theta[:-1] / (2 * C)
-
-    return minimize(loss, start, method="BFGS", options={"gtol": 1e-8}).fun
-
-
-def _column(block, name):
-    return getattr(block, name)
+def test_a_place_that_is_known_spares_its_pass(bowl):
+    start = np.array([3.0, 2.0])
+    (place,) = bowl.passes([start], True)
+    found, again = (climb(bowl, each, max_iter=50) for each in (place, start))
+    np.testing.assert_array_equal(found.theta, again.theta)
+    assert found.passes == again.passes - 1
+    assert found.place.value == again.value

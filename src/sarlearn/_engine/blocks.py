@@ -6,6 +6,7 @@ Whether a block is dense or sparse, float32 or float64, is known only here and i
 import copy
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,6 +28,9 @@ THREAD_ELEMENTS = 2**21
 # Dense rows of so many columns, of which at most this share is not zero, are worked on as sparse
 # ones: an element of a sparse row costs a few times that of a dense one.
 PACK_COLUMNS, PACK_SHARE = 16, 0.25
+# They are left dense where a column's mean is so many deviations from zero: half of what it takes
+# to be centred (columns.py), which zeros here and there would forbid.
+PACK_FAR = 5.0
 
 
 class CSRBlock(sparse.csr_array):
@@ -84,7 +88,7 @@ class Block:
     def n_rows(self) -> int:
         return self.rows.stop - self.rows.start
 
-    def remember(self, name: str, key, compute: Callable[[], np.ndarray]) -> np.ndarray:
+    def remember(self, name: str, key, compute: Callable[[], Any]) -> Any:
         """What was kept under this name and key, else ``compute()``, which is kept then."""
         found = self.kept.get(name)
         if found is None or found[0] != key:
@@ -97,12 +101,27 @@ class Block:
     def cut(self, rows: slice) -> "Block":
         """Some of its rows, counted from its first."""
         first = self.rows.start
-        columns = {
-            field.name: rows_of(getattr(self, field.name), rows)
+        return Block(slice(first + rows.start, first + rows.stop), **self._columns(rows_of, rows))
+
+    def pieces(self, most: int) -> list["Block"]:
+        """All of its rows, in blocks of so many at most."""
+        ends = range(0, self.n_rows, most)
+        return [self.cut(slice(first, min(first + most, self.n_rows))) for first in ends]
+
+    def some(self, rows: slice | np.ndarray) -> "Block":
+        """Some of its rows: cut out where they are one run, else copied in the order given."""
+        if isinstance(rows, slice):
+            return self.cut(rows)
+        first = self.rows.start
+        return Block(slice(first, first + len(rows)), **self._columns(operator.getitem, rows))
+
+    def _columns(self, function: Callable, *arguments) -> dict:
+        """What the function makes of the matrix, and of each column that is there."""
+        return {
+            field.name: function(getattr(self, field.name), *arguments)
             for field in dataclasses.fields(self)
             if field.name not in ("rows", "kept") and getattr(self, field.name) is not None
         }
-        return Block(slice(first + rows.start, first + rows.stop), **columns)
 
     def __getstate__(self):
         return vars(self) | {"kept": {}}  # cheaper to compute than to send
@@ -171,11 +190,18 @@ class RowBlocks(Rows):
     def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
         return ((request, self.total(function, *request)) for request in requests)
 
+    def sorted_by(self, key: Callable) -> "RowBlocks":
+        return self.map(_sorted, key)
+
     def each(self, function: Callable, *arguments, per_block: list | None = None) -> list:
         if per_block is None:
             return [function(block, *arguments) for block in self._blocks]
         pairs = zip(self._blocks, per_block, strict=True)
         return [function(block, *arguments, extra) for block, extra in pairs]
+
+
+def _sorted(block: Block, key: Callable) -> Block:
+    return block.some(np.argsort(key(block), kind="stable"))
 
 
 def packed(X, fits: float):
@@ -197,8 +223,7 @@ def is_packable(X: np.ndarray) -> bool:
     some = X[:: max(len(X) // 1000, 1)]
     if np.count_nonzero(some) > PACK_SHARE * some.size:
         return False
-    # What is far from zero has to be centred (columns.py), which zeros here and there would forbid.
-    return bool((np.abs(some.mean(axis=0)) <= 3 * some.std(axis=0)).all())
+    return bool((np.abs(some.mean(axis=0)) <= PACK_FAR * some.std(axis=0)).all())
 
 
 def pack(X: np.ndarray) -> sparse.csr_array:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from sarlearn._engine import crossfit, likelihood
+from sarlearn._engine import held_out, likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.folds import Folds
 from sarlearn._engine.label_model import LabelModel
@@ -97,8 +97,8 @@ def fold_fits(rows: RowBlocks, e, folds: Folds, theta, Cs) -> tuple[np.ndarray, 
     Returns the parameters, (n_folds, n_Cs, n_terms + 1), and the held-out logits, (n_rows, n_Cs).
     """
     given = rows.attach(e=e, not_e=1.0 - e, folds=folds.flags)
-    thetas = crossfit.fold_fits(given, len(folds), Cs, theta)
-    logits = given.map(crossfit.with_scores, thetas).gather(_scores)
+    thetas = held_out.fold_fits(given, len(folds), Cs, theta)
+    logits = given.map(held_out.with_scores, thetas).gather(_scores)
     return thetas.transpose(0, 2, 1), logits
 
 

@@ -18,15 +18,13 @@ from typing import Protocol
 
 import numpy as np
 
-from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import conditioned
+from sarlearn._engine.held_out import FoldFits, with_score
 from sarlearn._engine.kernels import logits, sigmoids
-from sarlearn._engine.known import KnownPropensityFit
+from sarlearn._engine.known import fit_known
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
-from sarlearn._engine.likelihood import evidence_of_labels
-from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Climb
 from sarlearn._engine.opinions import Consensus, Opinion, consensus_of_rows
 from sarlearn._engine.propensity import attributes, label_share
@@ -41,17 +39,13 @@ START_C = 10.0
 # 38 labellings with label frequency 0.1 it took the error of the class prior from 0.060 to 0.052;
 # at other frequencies, and a third time, it changed little.
 ROUNDS = 2
-# How close to their optimum the fits of held-out scores come, in nats: per unit of weight, and at
-# most. At 1e-2 some of 39 rows stopped on a plateau, 1.9 nats above it; 1e-4 took a fifth more
-# passes than 1e-2.
-FOLD_TOLERANCE, LARGEST_TOLERANCE = 1e-6, 1e-2
+# With so many rows per column the search for the penalty starts from C = 1, with more from a larger
+# one in proportion. Where it starts decides how long it takes.
+ROWS_PER_COLUMN = 30.0
 # Penalty on the slopes of the label model's propensity, of standardised attributes. Without it the
 # label model could put the class signal into the propensity and did, where rows were few: on 524
 # rows with 5 of 9 columns named it took the worst accuracy of 20 labellings from .54 to .90.
 PROPENSITY_RIDGE = 1.0
-
-# What ``Block.folds`` says of a row and a fold.
-TRAINS, HELD_OUT = 1, 2
 
 
 @dataclass
@@ -60,9 +54,10 @@ class CrossFit:
 
     ``C`` is the penalty of the best held-out likelihood, NaN with another scorer than the linear
     one. Where ``kept``, the propensity is SAR-EM's as it was: no column is left that could tell
-    class from labelling. ``rows`` know their score and propensity. ``labels_only`` is the class
-    prior without what was known of it; ``consensus`` the average with other scores, None where
-    more is known than labels, or rows are few.
+    class from labelling. ``rows`` know their score and propensity; ``theta`` is near the last
+    step's fit, in their units. ``labels_only`` is the class prior without what was known of it;
+    ``consensus`` the average with other scores, None where more is known than labels, or rows are
+    few.
     """
 
     rows: Rows
@@ -70,6 +65,7 @@ class CrossFit:
     profile: Profile
     propensity_theta: np.ndarray
     start: SAREMFit
+    theta: np.ndarray
     C: float
     held_out: np.ndarray
     kept: bool
@@ -86,7 +82,7 @@ class CrossFit:
 
 
 class Scorer(Protocol):
-    """Step 2: gives rows their held-out score.
+    """Step 2: gives rows their held-out score, and parameters of ``f`` to start from next.
 
     ``C`` and ``held_out`` are those of the last scores.
     """
@@ -94,7 +90,7 @@ class Scorer(Protocol):
     C: float
     held_out: np.ndarray
 
-    def __call__(self, rows: Rows, start: np.ndarray) -> Rows: ...
+    def __call__(self, rows: Rows, start: np.ndarray) -> tuple[Rows, np.ndarray]: ...
 
 
 def cross_fit(
@@ -127,7 +123,7 @@ def cross_fit(
     theta, phi = start.em.theta, start.em.propensity.theta
     kept = nothing_left(rows, columns)
     for _ in range(1 if kept else ROUNDS):
-        rows = scorer(rows.map(_with_propensity, columns, phi), theta)
+        rows, theta = scorer(rows.map(_with_propensity, columns, phi), theta)
         model, labels = fit_labels(rows, columns, known=kept)
         free = labels
         if prior is not None:
@@ -155,6 +151,7 @@ def cross_fit(
         profile,
         units.to_user(phi),
         start,
+        theta,
         scorer.C,
         scorer.held_out,
         kept,
@@ -183,51 +180,56 @@ def first_propensity(rows: Rows, columns: np.ndarray, **settings) -> SAREMFit:
 
 
 class LinearScorer:
-    """Step 2 with logistic ``f``, for every penalty; the held-out likelihood chooses one.
+    """Step 2 with logistic ``f`` of the penalty that the held-out likelihood chooses.
+
+    The search goes from one of ``Cs`` to its neighbours as long as the likelihood rises: it has
+    one maximum but for noise. It starts from a guess by the number of rows per column, later from
+    what was chosen last.
 
     Parameters
     ----------
     n_folds : int
     Cs : sequence of float
-    report : called after each fold
+    report : called after each penalty
     """
 
     def __init__(self, n_folds: int, Cs: Sequence[float], report: Callable[[], None]):
-        self._n_folds, self._Cs, self._report = n_folds, Cs, report
+        self._n_folds, self._Cs, self._report = n_folds, np.asarray(Cs, dtype=float), report
         self.C, self.held_out = np.nan, np.empty(0)
 
-    def __call__(self, rows: Rows, start: np.ndarray) -> Rows:
-        thetas = fold_fits(rows, self._n_folds, self._Cs, start, self._report)
-        rows = rows.map(with_scores, thetas)
-        self.held_out = rows.total(_log_likelihoods)
-        best = int(np.argmax(self.held_out))
+    def __call__(self, rows: Rows, start: np.ndarray) -> tuple[Rows, np.ndarray]:
+        fits, found = FoldFits(rows, self._n_folds, start), {}
+        self.held_out = np.full(len(self._Cs), np.nan)
+
+        def try_penalty(i: int) -> float:
+            thetas = fits.solve(float(self._Cs[i]))
+            found[i] = thetas, fits.base
+            self.held_out[i] = fits.held_out_likelihood(thetas)
+            self._report()
+            return self.held_out[i]
+
+        guess = rows.shape[0] / max(rows.shape[1], 1) / ROWS_PER_COLUMN
+        best = search(try_penalty, self._Cs, guess if np.isnan(self.C) else self.C)
         self.C = float(self._Cs[best])
-        return rows.map(_with_score, best).settled()
+        thetas, base = found[best]
+        return rows.map(with_score, thetas).settled(), base
 
 
-def fold_fits(
-    rows: Rows,
-    n_folds: int,
-    Cs: Sequence[float],
-    start: np.ndarray,
-    report: Callable[[], None] = lambda: None,
-    tol: float | None = None,
-) -> np.ndarray:
-    """Parameters of ``f`` with known propensity, by fits without each fold, for each of ``Cs``.
-
-    Ascending ``Cs``, each fit warm from the one before. Of shape (n_folds, n_columns + 1, n_Cs).
-    """
-    thetas = np.empty((n_folds, len(start), len(Cs)))
-    problem = KnownPropensityFit()
-    if tol is None:
-        tol = min(FOLD_TOLERANCE * float(rows.total(weight_of)), LARGEST_TOLERANCE)
-    for fold in range(n_folds):
-        training, theta = rows.map(_training, fold), start
-        for i in np.argsort(Cs):
-            theta = problem.solve(training, float(Cs[i]), theta, tol=tol).theta
-            thetas[fold, :, i] = theta
-        report()
-    return thetas
+def search(value: Callable[[int], float], Cs: np.ndarray, first: float) -> int:
+    """The number of the best of ``Cs``, by steps to neighbours from the nearest to ``first``."""
+    order = np.argsort(Cs)
+    start = int(np.argmin(np.abs(np.log(Cs[order]) - np.log(first))))
+    found = {start: value(order[start])}
+    for direction in (-1, 1):
+        at = start
+        while 0 <= at + direction < len(order):
+            at += direction
+            found[at] = value(order[at])
+            if found[at] < found[at - direction]:
+                break
+        if max(found, key=found.__getitem__) != start:
+            break
+    return int(order[max(found, key=found.__getitem__)])
 
 
 def fit_labels(rows: Rows, columns: np.ndarray, *, known: bool) -> tuple[LabelModel, LabelFit]:
@@ -242,7 +244,7 @@ def fit_labels(rows: Rows, columns: np.ndarray, *, known: bool) -> tuple[LabelMo
 def final_fit(found: CrossFit, C: float, max_iter: int) -> tuple[np.ndarray, Climb]:
     """Step 5: ``f`` on all rows with the propensity known; in the user's units, and as it went."""
     rows = found.rows
-    fit = KnownPropensityFit().solve(rows, C, found.start.em.theta, tol=1e-6, max_iter=max_iter)
+    fit = fit_known(rows, C, found.theta, tol=1e-6, max_iter=max_iter)
     return rows.units.to_user(fit.theta), fit
 
 
@@ -287,38 +289,6 @@ def _positives(block: Block, theta: np.ndarray) -> np.ndarray:
 def _with_propensity(block: Block, columns: np.ndarray, phi: np.ndarray) -> Block:
     e, not_e = sigmoids(logits(attributes(block, columns).astype(np.float64), phi))
     return block.with_columns(e=e, not_e=not_e)
-
-
-def _training(block: Block, fold: int) -> Block:
-    """The block in which only rows that train in a fold have weight."""
-    trains = (block.folds[:, fold] == TRAINS).astype(float)
-    return block.with_columns(weight=trains if block.weight is None else trains * block.weight)
-
-
-def with_scores(block: Block, thetas: np.ndarray) -> Block:
-    """Logits of each row by the fits that have not seen it, one column per ``C``."""
-    X, out = block.X, np.zeros((block.n_rows, thetas.shape[2]))
-    for fold, theta in enumerate(thetas):
-        held_out = block.folds[:, fold] == HELD_OUT
-        out[held_out] += X[held_out] @ theta[:-1] + theta[-1]
-    out /= (block.folds == HELD_OUT).sum(axis=1)[:, None]
-    return block.with_columns(score=out)
-
-
-def _log_likelihoods(block: Block) -> np.ndarray:
-    """Of the labels, for every column of scores."""
-    seen = evidence_of_labels(block.e, block.not_e, block.labelled, 1.0, block.audited)
-    found = []
-    for score in block.score.T:
-        f, not_f = sigmoids(np.ascontiguousarray(score))
-        found.append(
-            likelihood.log_likelihood(likelihood.terms(f, not_f, seen).chance, block.weight)
-        )
-    return np.array(found)
-
-
-def _with_score(block: Block, best: int) -> Block:
-    return block.with_columns(score=np.ascontiguousarray(block.score[:, best]))
 
 
 def _label_block(block: Block, columns: np.ndarray) -> Block:

@@ -192,11 +192,11 @@ class EstimatorScorer:
         self._side, self._report = HeldOutSide(X, classifier, folds), report
         self.C, self.held_out = np.nan, np.empty(0)
 
-    def __call__(self, rows: Rows, start: np.ndarray) -> Rows:
+    def __call__(self, rows: Rows, start: np.ndarray) -> tuple[Rows, np.ndarray]:
         em = EstimatorEM.on_rows(self._side, rows)
         em.start()
         run_estimators(em, "slope", 5, 1e-3, HELD_OUT_ITERATIONS, self._report)
-        return rows.attach(score=logit(np.clip(em.f, 1e-9, 1 - 1e-9)))
+        return rows.attach(score=logit(np.clip(em.f, 1e-9, 1 - 1e-9))), start
 
 
 def final_estimator(X, classifier, found):

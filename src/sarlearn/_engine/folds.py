@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sarlearn._engine.crossfit import HELD_OUT, TRAINS
+from sarlearn._engine.held_out import HELD_OUT, TRAINS
 from sarlearn._validation import fewer_folds
 
 

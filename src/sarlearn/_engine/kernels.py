@@ -91,10 +91,9 @@ def gram(X, h: np.ndarray) -> np.ndarray:
     Scaling by ``sqrt(h)`` makes it a symmetric product, for which BLAS does half the work.
     Dense rows go through the cache in parts.
     """
-    negative = h < 0
-    if negative.any():
-        return gram(X, np.where(negative, 0.0, h)) - gram(X, np.where(negative, -h, 0.0))
-    root = np.sqrt(h)
+    root, negative = np.sqrt(np.abs(h)), np.flatnonzero(h < 0)
+    if len(negative):  # theirs count as positive below, and are taken away twice
+        return gram(X, np.abs(h)) - 2 * gram(X[negative], -h[negative])
     if sparse.issparse(X):
         data = X.data * np.repeat(root, np.diff(X.indptr))
         scaled = sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)

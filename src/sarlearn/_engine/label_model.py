@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from sarlearn._engine import likelihood
-from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.known_prior import (
     TIGHTENING,
     ImaginedRows,
@@ -24,9 +23,15 @@ from sarlearn._engine.known_prior import (
     PriorPull,
     imagined,
 )
-from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
+from sarlearn._engine.label_pass import (
+    LabelSums,
+    label_pass,
+    standardised,
+    standards,
+    weighed_propensity,
+)
 from sarlearn._engine.logistic import weight_of
-from sarlearn._engine.newton import Curvature, Place, Sums, climb
+from sarlearn._engine.newton import Climb, Curvature, Place, climb
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 
@@ -38,8 +43,9 @@ STARTS = (0.15, 0.5, 0.9)
 START_ROWS = 20_000
 # Half the 95 % quantile of chi-square with one degree of freedom: the profile's drop.
 PROFILE_DROP = 1.92
-# A climb ends when a step promises less than this, in nats.
-TOLERANCE = 5e-10
+# A climb ends when a step promises less than this, in nats: that to the maximum, those from several
+# starts to compare them, and those along the profile.
+TOLERANCE, START_TOLERANCE, PROFILE_TOLERANCE = 5e-10, 1e-2, 1e-6
 # No parameter moves by more than this in a step.
 LONGEST_STEP = 8.0
 NOTHING = ImaginedRows()
@@ -70,57 +76,6 @@ class Profile:
     @property
     def width(self) -> float:
         return self.high - self.low
-
-
-@dataclass
-class LabelSums(Sums):
-    """Of a pass: the loss with its derivatives by ``a, b, phi, phi_0``, and expected positives."""
-
-    loss: float
-    gradient: np.ndarray
-    positives: float
-    positives_gradient: np.ndarray
-    information: np.ndarray | None = None
-
-
-def label_pass(block: Block, theta: np.ndarray, known: bool, curved: bool) -> LabelSums:
-    """The sums of a block whose matrix has the attributes; ``known`` propensities are its own."""
-    g, Z, weight = block.score, block.X, block.weight
-    f, not_f = sigmoids(np.exp(theta[0]) * g + theta[1])
-    e, not_e = (block.e, block.not_e) if known else sigmoids(Z @ theta[2:-1] + theta[-1])
-    found = likelihood.terms(
-        f, not_f, evidence_of_labels(e, not_e, block.labelled, 1.0, block.audited)
-    )
-    by_e = likelihood.propensity_residual(found.target, e, not_e, block.labelled)
-    counted = np.ones(len(g)) if weight is None else weight
-    by_f, by_e, spread = counted * found.residual, counted * by_e, counted * f * not_f
-    gradient = np.concatenate([[by_f @ g, by_f.sum()], Z.T @ by_e, [by_e.sum()]])
-    sums = LabelSums(
-        -likelihood.log_likelihood(found.chance, weight),
-        gradient,
-        float(counted @ f),
-        np.array([spread @ g, spread.sum()]),
-    )
-    if curved:
-        # Of one row the expected information has rank one: its root times the design.
-        of_f, _, of_e = likelihood.expected_information(f, not_f, e, not_e)
-        known = None if block.audited is None else ~np.isnan(block.audited)  # type: ignore[assignment]
-        if known is not None:
-            of_f = np.where(known, 0.0, of_f)
-            of_e = np.where(known, 0.0, of_e)
-        ones = np.ones((len(g), 1))
-        design = np.hstack([g[:, None], ones, Z, ones])
-        scaled = design.copy()
-        scaled[:, :2] *= np.sqrt(counted * of_f)[:, None]
-        scaled[:, 2:] *= np.sqrt(counted * of_e)[:, None]
-        sums.information = scaled.T @ scaled
-        if known is not None:
-            # Where the class is known, the two models have nothing to do with each other.
-            of_e = found.target * e * not_e
-            for part, curvature in ((slice(0, 2), f * not_f), (slice(2, None), of_e)):
-                rows = design[known, part] * np.sqrt((counted * curvature)[known])[:, None]
-                sums.information[part, part] += rows.T @ rows
-    return sums
 
 
 class LabelModel:
@@ -185,8 +140,8 @@ class LabelModel:
     def _set(self, rows: Rows, n_attributes: int, propensity_ridge, slope_pull, known) -> None:
         rows = rows.settled()
         self.label_share, self._total = label_share(rows), float(rows.total(weight_of))
-        self._center, self._scale = _standards(rows)
-        self._rows = rows.map(_standardised, self._center, self._scale)
+        self._center, self._scale = standards(rows)
+        self._rows = rows.map(standardised, self._center, self._scale)
         self._slope_pull, self._known = slope_pull, known
         self._prior_pull: PriorPull | None = None
         self._imagine = NOTHING
@@ -208,11 +163,10 @@ class LabelModel:
         part = self._part()
         starts: Sequence[float] = STARTS
         if self._known:
-            starts = [float(part._rows.total(_weighed_propensity)) / part._total]
-        found = min((part._climb(part._start(c, slope)) for c in starts), key=lambda c: c.value)
-        if part is not self:
-            found = self._climb(found.theta)
-        return self.described(found.theta)
+            starts = [float(part._rows.total(weighed_propensity)) / part._total]
+        tries = (part._climb(part._start(c, slope), tol=START_TOLERANCE) for c in starts)
+        found = min(tries, key=lambda climb: climb.value)
+        return self.described(self._climb(found.theta).theta)
 
     def described(self, theta: np.ndarray) -> LabelFit:
         """What these parameters say, in the units of the data."""
@@ -280,8 +234,9 @@ class LabelModel:
                 break
         return float(theta[1])
 
-    def _climb(self, theta, pull: PriorPull | None = None, max_steps: int = 200):
-        return climb(_Objective(self, pull), theta, max_iter=max_steps, longest=LONGEST_STEP)
+    def _climb(self, theta, pull: PriorPull | None = None, max_steps=200, tol=TOLERANCE) -> Climb:
+        objective = _Objective(self, pull, tol)
+        return climb(objective, theta, max_iter=max_steps, longest=LONGEST_STEP)
 
     # -- its profile -------------------------------------------------------------------------
 
@@ -326,7 +281,8 @@ class LabelModel:
         away = float(np.copysign(1.0, last - fit.class_prior))
         goal = fit.class_prior + away * min(1.96 * spread, 0.5 * room)
         for _ in range(20):
-            pulled = self._climb(theta, PriorPull(goal, min(max(spread / 3, 1e-5), 0.03)))
+            pull = PriorPull(goal, min(max(spread / 3, 1e-5), 0.03))
+            pulled = self._climb(theta, pull, tol=PROFILE_TOLERANCE)
             (place,) = _Objective(self).passes([pulled.theta], False)
             prior = min(place.sums.positives / self._total, 1.0)
             seen[prior] = -place.sums.loss
@@ -358,10 +314,8 @@ class LabelModel:
 class _Objective:
     """The penalised loss of a label model, to climb; there may be a pull on the prior."""
 
-    tol = TOLERANCE
-
-    def __init__(self, model: LabelModel, pull: PriorPull | None = None):
-        self._model = model
+    def __init__(self, model: LabelModel, pull: PriorPull | None = None, tol: float = TOLERANCE):
+        self._model, self.tol = model, tol
         self._pulls = [one for one in (model._prior_pull, pull) if one is not None]
 
     def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
@@ -418,30 +372,3 @@ class _Objective:
         if model._slope_pull is not None:
             H[0, 0] += 1 / model._slope_pull[1] ** 2
         return Curvature(H, np.full(len(H), 1e-12))
-
-
-def _weighed_propensity(block: Block) -> float:
-    return float(block.e.sum() if block.weight is None else block.weight @ block.e)
-
-
-def _standards(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Center and scale of the score and of the attributes."""
-    total, sums = rows.total(_moments, None)
-    center = sums / total[0]
-    _, squares = rows.total(_moments, center)
-    scale = np.sqrt(squares / total[0])
-    return center, np.where(scale > 1e-12, scale, 1.0)
-
-
-def _moments(block: Block, center: np.ndarray | None) -> np.ndarray:
-    """Weight, and sums of the inputs or of their squared distances from a center."""
-    inputs = np.column_stack([block.score, block.X])
-    values = inputs if center is None else (inputs - center) ** 2
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight
-    return np.array([np.full(inputs.shape[1], weight.sum()), weight @ values])
-
-
-def _standardised(block: Block, center: np.ndarray, scale: np.ndarray) -> Block:
-    return block.with_columns(
-        score=(block.score - center[0]) / scale[0], matrix=(block.X - center[1:]) / scale[1:]
-    )

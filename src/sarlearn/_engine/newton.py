@@ -14,6 +14,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -251,19 +252,23 @@ class Problem(Protocol):
 class Climb:
     """Where a climb ended, the passes it took, whether it converged, and its last curvature.
 
-    ``value`` is that of the last pass.
+    ``place`` is that of the last pass.
     """
 
     theta: np.ndarray
-    value: float
+    place: Place
     passes: int
     converged: bool
     curvature: Curvature | WideCurvature
 
+    @property
+    def value(self) -> float:
+        return self.place.value
+
 
 def climb(
     problem: Problem,
-    start: np.ndarray,
+    start: np.ndarray | Place,
     *,
     max_iter: int,
     curvature: Curvature | WideCurvature | None = None,
@@ -276,6 +281,8 @@ def climb(
 
     Parameters
     ----------
+    start : ndarray or Place
+        A place that is known already spares its pass.
     max_iter : int
         Passes at most.
     curvature : Curvature or WideCurvature, default=None
@@ -293,9 +300,12 @@ def climb(
     report : callable
         Called with each place that is reached.
     """
-    (here,) = problem.passes([start], curvature is None)
+    if isinstance(start, Place):
+        here, passes = start, 0
+    else:
+        (here,), passes = problem.passes([start], curvature is None), 1
     report(here)
-    passes, renew, trusted = 1, refresh == 0, False
+    renew, trusted = refresh == 0, False
     while True:
         if here.curved or curvature is None:
             curvature, trusted = problem.curvature(here), True
@@ -304,9 +314,9 @@ def climb(
         arrived = promise <= 2 * problem.tol
         if arrived and trusted:
             theta = here.theta + step if last_step else here.theta
-            return Climb(theta, here.value, passes, True, curvature)
+            return Climb(theta, here, passes, True, curvature)
         if passes >= max_iter:
-            return Climb(here.theta, here.value, passes, False, curvature)
+            return Climb(here.theta, here, passes, False, curvature)
         found = None
         if not arrived:
             found, tries = line_search(problem, here, step, promise, renew, longest)
@@ -315,13 +325,16 @@ def climb(
             if here.curved or passes >= max_iter:
                 # No step of any size gains: the objective is known no better than this.
                 converged = promise <= max(2 * problem.tol, 1e3 * NOISE * abs(here.value))
-                return Climb(here.theta, here.value, passes, converged, curvature)
+                return Climb(here.theta, here, passes, converged, curvature)
             # The memory, or a curvature of another problem, misleads.
             (here,) = problem.passes([here.theta], True)
             passes, renew = passes + 1, True
             continue
         gain = here.value - found.value
         trusted = trusted or AGREEMENT * promise < gain < (1 - AGREEMENT) * promise
+        if renew and not found.curved:
+            (found,) = problem.passes([found.theta], True)
+            passes += 1
         renew = curvature.norm(found.gradient) > refresh * curvature.norm(here.gradient)
         curvature.learn(found.theta - here.theta, found.gradient - here.gradient)
         here = found
@@ -335,8 +348,10 @@ def line_search(
     first = min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
     sizes = [first * size for size in HALVINGS]
     noise = NOISE * abs(here.value)
-    tries = problem.passes((here.theta + size * step for size in sizes), curved)
-    for number, (size, found) in enumerate(zip(sizes, tries, strict=True), 1):
+    # A step that was too long is no reason to make a curvature at each of its parts.
+    (whole,) = problem.passes([here.theta + first * step], curved)
+    parts = problem.passes((here.theta + size * step for size in sizes[1:]), False)
+    for number, (size, found) in enumerate(zip(sizes, chain([whole], parts), strict=True), 1):
         if found.value <= here.value - 1e-4 * size * promise + noise:
             return found, number
     return None, len(sizes)

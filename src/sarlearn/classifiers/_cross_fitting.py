@@ -44,7 +44,7 @@ def run_cross_fit(
     X = np.empty((len(labelled), 0)) if given.X is None else given.X
     folds = make_folds(X, labelled, given.kept, settings.cv, settings.random_state, groups)
     rows = rows.attach(folds=folds.flags)
-    report = reporter(settings, n_steps(folds, settings.classifier), "step")
+    report = reporter(settings, n_steps(Cs, settings.classifier), "step")
     found = cross_fit(
         rows,
         columns,
@@ -60,9 +60,9 @@ def run_cross_fit(
     return found
 
 
-def n_steps(folds: Folds, classifier) -> int:
-    """How often a cross-fit reports, at most: SAR-EM, then folds or rounds of EM, then its end."""
-    return 2 + ROUNDS * (len(folds) if classifier is None else HELD_OUT_ITERATIONS)
+def n_steps(Cs: list[float], classifier) -> int:
+    """How often a cross-fit reports, at most: SAR-EM, then Cs or rounds of EM, then its end."""
+    return 2 + ROUNDS * (len(Cs) if classifier is None else HELD_OUT_ITERATIONS)
 
 
 def _scorer(

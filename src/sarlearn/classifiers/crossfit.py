@@ -143,7 +143,8 @@ class CrossFitSARClassifier(SARClassifier):
     C_ : float
         The penalty of the final fit. Absent with ``classifier``, as the next three.
     held_out_log_likelihood_ : ndarray of shape (n_Cs,)
-        Of the labels, for each of ``Cs``.
+        Of the labels, for each of ``Cs``; NaN for those beyond the neighbours of the best, which
+        are not fitted.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         Of the final classifier, in logits.
     slope_ : float
