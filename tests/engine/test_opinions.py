@@ -1,10 +1,17 @@
 """The average of what several class scores say of the class prior."""
 
+from operator import attrgetter
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from sklearn.model_selection import StratifiedKFold
 
+from conftest import make_pu
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.crossfit import LinearScorer, cross_fit
 from sarlearn._engine.flexible import kernel_scores
+from sarlearn._engine.folds import Folds
 from sarlearn._engine.label_model import LabelModel
 from sarlearn._engine.opinions import Listener, Opinion, consensus
 
@@ -93,3 +100,28 @@ def test_kernel_scores_follow_the_rows_wherever_they_stand():
     mixed = rng.permutation(400)
     moved = kernel_scores(X[mixed], [target[mixed]], order=order[mixed])
     assert moved == pytest.approx(found[mixed], abs=1e-6)
+
+
+def test_the_cross_fit_tells_the_average():
+    """Its propensity and its class prior; the label model of its own score stays what it was."""
+    data = make_pu(400)
+    splits = StratifiedKFold(3, shuffle=True, random_state=0).split(data.X, data.s)
+    flags = Folds.of(list(splits), len(data.s)).flags
+    rows = RowBlocks(data.X).attach(labelled=data.s, folds=flags)
+    scorer = LinearScorer(3, [1.0], lambda: None)
+    columns = np.array([0, 1])
+    found, alone = (
+        cross_fit(rows, columns, scorer, labels_alone=labels_alone)
+        for labels_alone in (True, False)
+    )
+    agreed = found.consensus
+    assert alone.consensus is None
+    assert alone.class_prior == found.labels.class_prior == alone.labels.class_prior
+    assert found.class_prior == found.labels_only == agreed.class_prior != alone.class_prior
+    phi = agreed.propensity(found.start.em.propensity.theta)
+    told = found.rows.units.of(columns).to_user(phi)
+    assert found.propensity_theta == pytest.approx(told)
+    e = found.rows.gather(attrgetter("e"))
+    assert e == pytest.approx(expit(data.X[:, columns] @ told[:-1] + told[-1]))
+    assert agreed.opinions[0].class_prior == found.labels.class_prior
+    assert agreed.opinions[0].log_likelihood == pytest.approx(found.labels.log_likelihood)
