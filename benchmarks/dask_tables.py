@@ -22,8 +22,8 @@ def dask_tables(folder: Path) -> list[Table]:
 
 
 def measured(rows: list[dict]) -> Table:
-    header = ["case", "rows", "GB", "workers", "wall s", "iterations", "s a pass"]
-    header += ["peak GB a worker", "against memory, two threads"]
+    header = ["case", "rows", "GB", "workers", "wall s", "iterations", "s per pass"]
+    header += ["peak GB per worker", "against memory, two threads"]
     body = []
     memory = {row["rows"]: row for row in rows if row["case"] == "memory"}
     for row in rows:
@@ -45,12 +45,12 @@ def measured(rows: list[dict]) -> Table:
             ]
         )
     note = (
-        "LocalCluster, one thread a worker process, 20 columns, propensity from two of them. "
+        "LocalCluster, one thread per worker process, 20 columns, propensity from two of them. "
         "`rows`: held on the workers beforehand; `memory`: the same rows in this process on two "
         "threads; `tiny`: 40 partitions of 100 rows, which are worked on together; `larger`: "
         "rows made anew in every pass, because they do not fit the workers' memory. Goals: at "
         f"5,000,000 rows and two workers at most {GOAL_OVERHEAD} times the time in memory; `tiny` "
-        f"at most {GOAL_TINY} s an iteration."
+        f"at most {GOAL_TINY} s per iteration."
     )
     return Table("Dask", header, body, note)
 
@@ -73,9 +73,9 @@ def costs(rows: list[dict]) -> tuple[float, float, float] | None:
 def calculated(rows: list[dict]) -> Table:
     from sarlearn.backends.dask.read import KEPT_BYTES, TASK_BYTES  # needs Dask
 
-    header = ["workers", "cores used", "rows of a core", "computing s", "scheduling s"]
-    header += ["adding s", "s a pass"]
-    header += [f"h for {ITERATIONS} passes", "GB a worker"]
+    header = ["workers", "cores used", "rows per core", "computing s", "scheduling s"]
+    header += ["adding s", "s per pass"]
+    header += [f"h for {ITERATIONS} passes", "GB per worker"]
     found = costs(rows)
     body = []
     for workers in (10, 100, 1000) if found else ():

@@ -95,7 +95,7 @@ def _contestant(method, problem: Problem, limit, start):
 
 
 def _bound(problem: Problem, counts: Counts) -> dict:
-    """What the machine would need at least: X read once a pass, and the flops of the Hessians."""
+    """What the machine would need at least: X read once per pass, and the flops of the Hessians."""
     entries = problem.X.nnz if sparse.issparse(problem.X) else problem.X.size
     reads = counts.elements / entries
     read = read_seconds(problem)
@@ -210,7 +210,7 @@ def scale(rows, method, dtype="float64", repeat_seconds=4.0) -> dict:
 
 
 def small(workload, method, seconds=2.0, start_at=None, limit=60.0) -> dict:
-    """Many fits of one small problem: CPU milliseconds a fit (the best), and fits a second."""
+    """Many fits of one small problem: CPU milliseconds per fit (the best), and fits per second."""
     problem = BY_KEY[workload].problem()
     if method == "naive":
         started = contestants.sarlearn(problem, stop="slope")

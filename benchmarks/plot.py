@@ -59,7 +59,7 @@ def _ratios(ax, known) -> None:
                 label=None if labelled else f"than {name}",
             )
             labelled = True
-            mark = "~" if guessed else ""
+            mark = "about " if guessed else ""
             # Beyond the target's line, which it would hide.
             reach = max(times, tables.FASTER.get(key, 0.0)) if method == "naive" else times
             ax.text(
@@ -112,7 +112,7 @@ def _rows(ax, lines) -> None:
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("rows, 20 columns")
-    ax.set_ylabel("CPU seconds a fit")
+    ax.set_ylabel("CPU seconds per fit")
     ax.set_title("Time against rows (exponents from 50,000 rows on)", fontsize=10, pad=24)
     if lines:
         ax.legend(fontsize=8)

@@ -87,8 +87,8 @@ def speed(folder: Path) -> Table:
     header = ["workload", "naive", "pysarpu", "slope", "slope, NumPy alone", "fixed point"]
     header += ["naive / slope", "naive / NumPy alone"]
     note = (
-        "CPU seconds on one thread, best of several (iterations in brackets). ~ is extrapolated: "
-        "the naive way from iterations timed at both ends of its path, times the iterations that "
+        "CPU seconds on one thread, best of several (iterations in brackets). What is 'about' a "
+        "number is extrapolated: the naive way from iterations timed at both ends of its path, times the iterations that "
         "the same path takes in sarlearn. pysarpu has a start and a stop of its own; cut off "
         "before its end it has no time, and no ratio is made of it. Where it ends is in the next "
         "table."
@@ -237,7 +237,7 @@ def scaling(folder: Path) -> Table:
 
 
 def small(folder: Path) -> Table:
-    """Milliseconds a fit."""
+    """Milliseconds per fit."""
     rows = []
     for row in load("small", folder):
         cpu, one, two = (number(row, name) for name in ("cpu", "a_second", "a_second_two"))
@@ -252,9 +252,11 @@ def small(folder: Path) -> Table:
                 _plain(two / one if one and two else None, ".2f"),
             ]
         )
-    header = ["problem", "method", "CPU ms a fit", "iterations", "fits a second"]
+    header = ["problem", "method", "CPU ms per fit", "iterations", "fits per second"]
     header += ["in two processes", "ratio"]
-    return Table("Many small fits", header, rows, "The best fit's CPU; fits a second of wall time.")
+    return Table(
+        "Many small fits", header, rows, "The best fit's CPU; fits per second of wall time."
+    )
 
 
 def startup(folder: Path) -> Table:
@@ -310,7 +312,7 @@ def targets(folder: Path) -> Table:
         if row["method"] == "slope":
             cpu = number(row, "cpu")
             limit = SMALL_MS[row["workload"]]
-            add(f"{row['workload']}: ms CPU a fit", limit, cpu * 1e3 if cpu else None)
+            add(f"{row['workload']}: ms CPU per fit", limit, cpu * 1e3 if cpu else None)
     times = {row["what"]: number(row, "cpu") for row in load("startup", folder)}
     theirs = times.get("import sklearn.linear_model")
     for line in ("import sarlearn", "from sarlearn import SAREMClassifier"):
@@ -325,7 +327,7 @@ def _seconds(row: dict | None) -> str:
     cpu = number(row, "cpu")
     if row is None or cpu is None:
         return (row or {}).get("note", "")
-    mark = "~" if row.get("extrapolated") == "true" else ""
+    mark = "about " if row.get("extrapolated") == "true" else ""
     return f"{mark}{short(cpu)} ({row['iterations']})"
 
 

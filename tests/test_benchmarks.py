@@ -124,7 +124,7 @@ def test_tables_tell_extrapolated_times_and_missed_targets(tmp_path):
     slope = {"cpu": 0.5, "iterations": 61, "extrapolated": False}
     rows = [common | {"method": "naive"} | naive, common | {"method": "slope"} | slope]
     store.merge("workloads", rows, tmp_path)
-    assert tables.speed(tmp_path).rows[0][1:7] == ["~30 (60)", "", "0.5 (61)", "", "", "60"]
+    assert tables.speed(tmp_path).rows[0][1:7] == ["about 30 (60)", "", "0.5 (61)", "", "", "60"]
     assert tables.targets(tmp_path).rows[0][1:] == [">= 80", "60", "**missed**"]
 
 
