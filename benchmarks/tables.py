@@ -88,10 +88,10 @@ def speed(folder: Path) -> Table:
     header += ["naive / slope", "naive / NumPy alone"]
     note = (
         "CPU seconds on one thread, best of several (iterations in brackets). What is 'about' a "
-        "number is extrapolated: the naive way from iterations timed at both ends of its path, times the iterations that "
-        "the same path takes in sarlearn. pysarpu has a start and a stop of its own; cut off "
-        "before its end it has no time, and no ratio is made of it. Where it ends is in the next "
-        "table."
+        "number is extrapolated: the naive way from iterations timed at both ends of its path, "
+        "times the iterations that the same path takes in sarlearn. pysarpu has a start and a "
+        "stop of its own; cut off before its end it has no time, and no ratio is made of it. "
+        "Where it ends is in the next table."
     )
     checks = [number(m.get("naive"), "check") for m in by_workload(folder).values()]
     known = [check for check in checks if check]
