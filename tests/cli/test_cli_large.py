@@ -1,13 +1,18 @@
 """The command line on tables of many files: in batches, and scored part by part."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cli_tools import SOURCE
+from cli_tools import SOURCE, process
 from table_data import patients
 
 pa = pytest.importorskip("pyarrow", reason="Parquet files need sarlearn[tables]")
@@ -161,3 +166,50 @@ def test_memory_does_not_grow_with_the_rows():
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 20e6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc for the file of rows")
+@pytest.mark.parametrize("step", ["fit", "predict"])
+def test_a_kill_in_the_middle_loses_nothing_that_was_written(step, folder, tmp_path):
+    """The old output stays whole; the rows in their temporary file go with the process."""
+    table, model = str(folder / "parts"), tmp_path / "model.skops"
+    room = tmp_path / "room"
+    room.mkdir()
+    fit = ["fit", table, *FIT, "--batches", "-o", str(model)]
+    assert process(*fit).returncode == 0
+    output = model if step == "fit" else tmp_path / "scored.parquet"
+    predict = ["predict", str(model), table, "--force", "-o", str(output)]
+    if step == "predict":
+        assert process(*predict).returncode == 0
+    before = output.read_bytes()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "sarlearn", *(fit if step == "fit" else predict)],
+        env={**os.environ, "PYTHONPATH": SOURCE, "TMPDIR": str(room)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def in_the_middle() -> bool:
+        if step == "predict":
+            return any(tmp_path.glob(".scored.parquet.*"))
+        with contextlib.suppress(OSError):
+            files = [os.readlink(link) for link in Path(f"/proc/{running.pid}/fd").iterdir()]
+            return any(name.startswith(str(room)) and "deleted" in name for name in files)
+        return False
+
+    caught = False
+    while not caught and running.poll() is None:
+        if in_the_middle():
+            running.send_signal(signal.SIGSTOP)  # only then is it sure that it has not moved on
+            caught = in_the_middle()
+            if not caught:
+                running.send_signal(signal.SIGCONT)
+        time.sleep(0.001)
+    running.kill()
+    running.wait()
+    assert caught, "the kill did not hit the process at work"
+    assert output.read_bytes() == before
+    assert not any(room.iterdir())
+    if step == "predict":
+        assert process(*predict).returncode == 0  # and clears up after the one that was killed
+        assert not any(tmp_path.glob(".scored.parquet.*"))
