@@ -11,6 +11,7 @@ from sarlearn._view.parts import Parts
 
 # Penalty on the propensity's standardised slopes in the label model's information.
 PROPENSITY_RIDGE = 1.0
+CHUNK_ROWS = 2048
 
 
 class Compared(NamedTuple):
@@ -37,27 +38,35 @@ class Shares:
         attributes = parts.linear.attributes()
         spread = attributes.std(axis=0)
         attributes = (attributes - attributes.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        ones = np.ones((len(f), 1))
-        self.propensity_design = np.hstack([attributes, ones])
+        self.propensity_design = np.hstack([attributes, np.ones((len(f), 1))])
         chance = f * self.e
         odds = chance / (1 - chance)
         residual = np.where(labelled, 1.0, -odds)
         score = logit(f)
-        design = np.hstack(
-            [
-                # Not the score alone: what an attribute does to the class and to labelling is
-                # told apart by the shape of the models only, and that is not certain.
-                np.hstack([score[:, None], self.propensity_design]) * (1 - f)[:, None],
-                self.propensity_design * (1 - self.e)[:, None],
-            ]
-        )
-        information = (design * odds[:, None]).T @ design
+
+        def design(rows: slice) -> np.ndarray:
+            of_propensity = self.propensity_design[rows]
+            # Not the score alone: what an attribute does to the class and to labelling is told
+            # apart by the shape of the models only, and that is not certain.
+            of_class = np.hstack([score[rows, None], of_propensity])
+            return np.hstack(
+                [of_class * (1 - f[rows, None]), of_propensity * (1 - self.e[rows, None])]
+            )
+
+        # Some rows at a time: they stay in the cache, which takes half the time.
+        chunks = [slice(first, first + CHUNK_ROWS) for first in range(0, len(f), CHUNK_ROWS)]
         n_propensity = self.propensity_design.shape[1]
+        information = np.zeros((2 * n_propensity + 1, 2 * n_propensity + 1))
+        for rows in chunks:
+            block = design(rows)
+            information += (block * odds[rows, None]).T @ block
         ridge = np.full(len(information), RIDGE)
         ridge[-n_propensity:-1] = PROPENSITY_RIDGE
-        information += np.diag(ridge)
+        inverse = np.linalg.inv(information + np.diag(ridge))[:, -n_propensity:]
         # What one row moves each parameter of the propensity by.
-        self.moves = (design * residual[:, None]) @ np.linalg.inv(information)[:, -n_propensity:]
+        self.moves = np.concatenate(
+            [(design(rows) * residual[rows, None]) @ inverse for rows in chunks]
+        )
 
     def _of(self, member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of each column's rows: the share of positives, and the influence of rows on its log."""
