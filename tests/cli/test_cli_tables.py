@@ -118,6 +118,12 @@ def test_weights_and_groups(folder):
         (("fit", "plain.csv", *FIT, "-o", "n.skops", "--report", "r.pdf"), "written as .html"),
         (("predict", "m.skops", "plain.csv", "-o", "s.xlsx"), "tables are written as .csv"),
         (("fit", "nothing.csv", *FIT, "-o", "n.skops"), "no file nothing.csv"),
+        (("fit", "no*.csv", *FIT, "-o", "n.skops", "--dask"), "no file no*.csv"),
+        (("audit", "none.skops", "plain.csv", "-o", "a.csv"), "no model file none.skops"),
+        (("audit", "m.skops", "plain.csv", "-o", "plain.csv"), "an input of this command"),
+        (("audit", "m.skops", "plain.csv", "-o", "a.xlsx"), "tables are written as .csv"),
+        (("sql", "none.skops", "--table", "t"), "no model file none.skops"),
+        (("sql", "m.skops", "--table", "t", "-o", "plain.csv"), "use --force to replace it"),
         (("inspect", "plain.csv", "--sep", "ab"), "--sep must be one character"),
     ],
 )

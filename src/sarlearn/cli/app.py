@@ -1,5 +1,7 @@
 """Arguments of the ``sarlearn`` command. Only click is imported here; the work comes later."""
 
+import os
+
 import click
 
 from sarlearn import __version__
@@ -106,6 +108,8 @@ def fit(**options) -> None:
     force = options.pop("force")
     if options["dask"] is None:
         paths.check_input(options["table"])
+    else:
+        paths.check_pattern(options["table"])
     outputs = (options["output"], options["report"])
     inputs = [options["table"], options["audited"] or options["table"]]
     paths.check_outputs(*outputs, force=force, inputs=inputs)
@@ -269,6 +273,13 @@ def audit(**options) -> None:
     'audited' of the file, or answer on a page with --serve, which goes on where it was stopped.
     Then fit again with --audited.
     """
+    inputs = [options["model"], options["table"], options["audited"] or options["table"]]
+    paths.check_audit_output(options["output"])
+    paths.check_input(inputs[0], table=False)
+    for table in inputs[1:]:
+        paths.check_input(table)
+    going_on = options["serve"] and os.path.exists(options["output"])
+    paths.check_outputs(options["output"], force=options["force"] or going_on, inputs=inputs)
     from sarlearn.cli.audit import audit
 
     audit(**options)
@@ -402,6 +413,9 @@ def sql(**options) -> None:
     The query gives probability, propensity and posterior beside the columns of the table; the
     posterior is that of unlabelled rows, unless --labelled says which rows are labelled.
     """
+    paths.check_input(options["model"], table=False)
+    force = options.pop("force")
+    paths.check_outputs(options["output"], force=force, inputs=[options["model"]])
     from sarlearn.cli.sql import sql
 
     sql(**options)

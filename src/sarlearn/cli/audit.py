@@ -14,13 +14,11 @@ from sklearn.pipeline import Pipeline
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
 from sarlearn.cli.common import collected_warnings, print_json, print_text
-from sarlearn.cli.paths import STANDARD, check_outputs
 from sarlearn.cli.predict import features, neutral_note, open_both, read_labels, refuse_chances
 from sarlearn.cli.progress import progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import answer_words, audit_table, read_answers
 from sarlearn.tables.columns import as_frame
-from sarlearn.tables.formats import table_kind
 from sarlearn.tables.read import read_table
 from sarlearn.tables.write import write_table
 
@@ -89,11 +87,6 @@ def audit(
 ) -> None:
     """Suggest rows, write them; with ``serve`` ask about them on a page."""
     going_on = serve and Path(output).exists() and not force
-    if output == STANDARD:
-        raise ValueError("An audit needs a file for the answers; name one, such as to_check.csv.")
-    table_kind(output)
-    inputs = [model, table, *([audited] if audited else [])]
-    check_outputs(output, force=force or going_on, inputs=inputs)
     with collected_warnings(), progress(f"Reading {table}"):
         plan = _plan(model, table, n, output, label, id_column, audited, seed, going_on)
     if serve:

@@ -48,10 +48,23 @@ def check_input(path: str, *, table: bool = True) -> None:
         raise FileNotFoundError(f"There is no {what} {path}.{nearest(Path(path).name, beside)}")
 
 
+def check_pattern(path: str) -> None:
+    """Refuse a pattern of files, of any kind, that matches none."""
+    if not glob.glob(path):
+        raise FileNotFoundError(f"There is no file {path}.")
+
+
 def check_table_output(path: str) -> None:
     """Refuse a table to be written in a format that is not written."""
     if path != STANDARD and table_kind(path) == "xlsx":
         raise ValueError(f"{path}: tables are written as .csv, .tsv, .parquet or .arrow.")
+
+
+def check_audit_output(path: str) -> None:
+    """Refuse what is no table of rows to check, to be filled in."""
+    if path == STANDARD:
+        raise ValueError("An audit needs a file for the answers; name one, such as to_check.csv.")
+    check_table_output(path)
 
 
 def check_model_output(path: str) -> None:
