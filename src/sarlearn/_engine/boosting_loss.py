@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sarlearn._engine.likelihood import label_odds, label_residual
+
 # Logits beyond it teach the trees nothing more.
 LOGIT_LIMIT = 12.0
 LEAST_HESSIAN = 1e-6
@@ -19,9 +21,9 @@ def loss_derivatives(
     """
     f = 1.0 / (1.0 + np.exp(-np.clip(logits, -LOGIT_LIMIT, LOGIT_LIMIT)))
     not_f = 1.0 - f
-    pull = f * e * not_f / (not_f + f * not_e)
-    gradient = np.where(labelled, -not_f, pull)
-    hessian = pull * not_f
+    odds = label_odds(f, not_f, e, not_e)
+    gradient = -not_f * label_residual(odds, labelled)
+    hessian = odds * not_f**2
     if audited is not None:
         known = ~np.isnan(audited)
         gradient = np.where(known, f - audited, gradient)

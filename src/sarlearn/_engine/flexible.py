@@ -44,8 +44,8 @@ def kernel_scores(X: np.ndarray, targets: Sequence, weight=None, *, order=None) 
     """
     Z = np.clip(X, -CUT, CUT)
     centres = Z[_spread(np.arange(len(Z)) if order is None else order, weight)]
-    features = (_features(Z, centres, width / max(Z.shape[1], 1)) for width in WIDTHS)
-    return _best_logits(features, targets, weight)
+    models = (_nystroem(Z, centres, width / max(Z.shape[1], 1)) for width in WIDTHS)
+    return _best_logits(models, targets, weight)
 
 
 def _spread(order: np.ndarray, weight) -> np.ndarray:
@@ -58,41 +58,44 @@ def _spread(order: np.ndarray, weight) -> np.ndarray:
 
 def linear_scores(X: np.ndarray, targets: Sequence, weight=None) -> np.ndarray:
     """The same of a model that is linear in the columns."""
-    return _best_logits([X], targets, weight)
+    return _best_logits([(X.copy(), np.eye(X.shape[1]))], targets, weight)
 
 
-def _best_logits(features, targets: Sequence, weight) -> np.ndarray:
-    weight = np.ones(len(targets[0])) if weight is None else weight
+def _best_logits(models, targets: Sequence, weight) -> np.ndarray:
     best: list[tuple[float, np.ndarray]] = []
-    for each in features:
-        found = _held_out(each, targets, weight)
+    for columns, basis in models:
+        found = _held_out(columns, basis, targets, weight)
         pairs = zip(best, found, strict=True)
         best = [min(pair, key=lambda scored: scored[0]) for pair in pairs] if best else found
     return logit(np.clip(np.column_stack([scores for _, scores in best]), LEAST, 1 - LEAST))
 
 
-def _held_out(features, targets, weight) -> list[tuple[float, np.ndarray]]:
+def _held_out(columns, basis, targets, weight) -> list[tuple[float, np.ndarray]]:
     """For each target the least squared error of a penalty, and every row predicted without it.
 
-    With ``m`` the fit to all rows and ``h`` its leverages, row ``i`` without itself is predicted
-    as ``(m_i - h_i t_i) / (1 - h_i)``.
+    Features are ``columns @ basis``, and are never made: products of the columns give their
+    covariances. With ``m`` the fit to all rows and ``h`` its leverages, row ``i`` without itself is
+    predicted as ``(m_i - h_i t_i) / (1 - h_i)``. ``columns`` are overwritten.
     """
-    centred = features - np.average(features, axis=0, weights=weight)
-    weighted = weight[:, None] * centred
-    values, vectors = np.linalg.eigh(weighted.T @ centred)
-    turned = centred @ vectors
-    squares, found = turned**2, []
-    for target in targets:
-        mean = float(np.average(target, weights=weight))
-        off = np.asarray(target, dtype=float) - mean
-        slopes = vectors.T @ (weighted.T @ off)
-        tried = []
-        for penalty in PENALTIES:
-            kept = 1 / (np.maximum(values, 0.0) + penalty)
-            leverage = np.minimum(weight * (squares @ kept + 1 / weight.sum()), 0.999)
-            out = (turned @ (kept * slopes) - leverage * off) / (1 - leverage)
-            tried.append((float(np.average((out - off) ** 2, weights=weight)), out + mean))
-        found.append(min(tried, key=lambda scored: scored[0]))
+    columns -= np.average(columns, axis=0, weights=weight)
+    scaled = columns if weight is None else columns * np.sqrt(weight)[:, None]
+    values, vectors = np.linalg.eigh(basis.T @ (scaled.T @ scaled) @ basis)
+    turned = columns @ (basis @ vectors)
+    weight = np.ones(len(columns)) if weight is None else weight
+    given = np.column_stack([np.asarray(target, dtype=float) for target in targets])
+    means = np.average(given, axis=0, weights=weight)
+    offs = given - means
+    kept = 1 / (np.maximum(values, 0.0)[:, None] + np.array(PENALTIES))
+    slopes = turned.T @ (weight[:, None] * offs)
+    fits = [turned @ (kept * slope[:, None]) for slope in slopes.T]
+    np.square(turned, out=turned)
+    leverages = np.minimum(weight[:, None] * (turned @ kept + 1 / weight.sum()), 0.999)
+    found = []
+    for fit, off, mean in zip(fits, offs.T, means, strict=True):
+        out = (fit - leverages * off[:, None]) / (1 - leverages)
+        errors = np.average((out - off[:, None]) ** 2, axis=0, weights=weight)
+        best = int(np.argmin(errors))
+        found.append((float(errors[best]), out[:, best] + mean))
     return found
 
 
@@ -106,13 +109,20 @@ def standardised(X, weight=None) -> np.ndarray:
     return centred / np.where(spread > 1e-12, spread, 1.0)
 
 
-def _features(Z: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:
-    """Nystroem's features: their products are the kernel's values among the centres."""
+def _nystroem(Z: np.ndarray, centres: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Kernels with the centres, and the basis in which they are Nystroem's features.
+
+    Products of the features are the kernel's values among the centres.
+    """
     values, vectors = np.linalg.eigh(_kernel(centres, centres, width))
     kept = values > 1e-8 * values[-1]
-    return _kernel(Z, centres, width) @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return _kernel(Z, centres, width), vectors[:, kept] / np.sqrt(values[kept])
 
 
 def _kernel(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
-    distance = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
-    return np.exp(-width * np.maximum(distance, 0.0))
+    distance = a @ (-2 * b.T)
+    distance += (a**2).sum(axis=1)[:, None]
+    distance += (b**2).sum(axis=1)
+    np.maximum(distance, 0.0, out=distance)
+    distance *= -width
+    return np.exp(distance, out=distance)

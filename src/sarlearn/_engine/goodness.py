@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from sarlearn._engine.likelihood import label_odds, label_residual, sigmoids
+
 # Ends and step of the grid of logits. Beyond the ends f and e are 0 or 1 to four digits.
 SCORE_END, PROPENSITY_END, STEP = 10.0, 6.0, 0.1
 # Labels expected in a stratum may be wrong by this share before it counts: with millions of rows
@@ -174,10 +176,10 @@ def score_sums(eta, zeta, labelled, attributes, tried, *, of_class: bool, weight
     gradient as ``r (1-f) z`` or ``r (1-e) z``, ``r`` being 1 where labelled and ``-P/(1-P)``
     elsewhere, and its information as the square with weight ``P/(1-P)``.
     """
-    f, not_f, e, not_e = expit(eta), expit(-eta), expit(zeta), expit(-zeta)
-    odds = f * e / (not_f + f * not_e)
+    (f, not_f), (e, not_e) = sigmoids(np.asarray(eta)), sigmoids(np.asarray(zeta))
+    odds = label_odds(f, not_f, e, not_e)
     weight = np.ones(len(f)) if weight is None else weight
-    residual = weight * np.where(labelled, 1.0, -odds)
+    residual = weight * label_residual(odds, labelled)
     ones = np.ones((len(f), 1))
     design = np.hstack([np.asarray(eta)[:, None], ones, attributes, ones])
     design[:, :2] *= not_f[:, None]

@@ -45,7 +45,7 @@ START_ROWS = 20_000
 PROFILE_DROP = 1.92
 # A climb ends when a step promises less than this, in nats: that to the maximum, those from several
 # starts to compare them, and those along the profile.
-TOLERANCE, START_TOLERANCE, PROFILE_TOLERANCE = 5e-10, 1e-2, 1e-6
+TOLERANCE, START_TOLERANCE, PROFILE_TOLERANCE = 5e-10, 1e-2, 1e-4
 # No parameter moves by more than this in a step.
 LONGEST_STEP = 8.0
 NOTHING = ImaginedRows()
@@ -230,7 +230,7 @@ class LabelModel:
             surplus = sums.positives / self._total - prior
             steepness = max(sums.positives_gradient[1] / self._total, 1e-3)
             theta[1] -= np.clip(surplus / steepness, -2, 2)
-            if abs(surplus) < 1e-3:
+            if abs(surplus) < 1e-2:
                 break
         return float(theta[1])
 

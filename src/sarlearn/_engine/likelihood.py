@@ -140,10 +140,34 @@ def cross_curvature(found: Terms, e, not_e, labelled) -> np.ndarray:
     return found.target * found.not_target * np.where(labelled, -not_e, e)
 
 
+def label_odds(f, not_f, e, not_e) -> np.ndarray:
+    """``P(s=1|x) / P(s=0|x)``."""
+    return f * e / (not_f + f * not_e)
+
+
+def label_residual(odds: np.ndarray, labelled) -> np.ndarray:
+    """Derivative of ``log P(s|x)`` by ``log(f e)``; times ``1 - f`` or ``1 - e``, by a logit."""
+    return np.where(labelled, 1.0, -odds)
+
+
 def expected_information(f, not_f, e, not_e) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean second derivatives over labels drawn from the model: by eta, by both, by zeta."""
-    odds = f * e / (not_f + f * not_e)
+    odds = label_odds(f, not_f, e, not_e)
     return odds * not_f**2, odds * not_f * not_e, odds * not_e**2
+
+
+def log_chance(f, e, labelled) -> np.ndarray:
+    """``log P(s|x)`` of each row, from probabilities that are numbers, with ``-inf`` for log(0).
+
+    Logs are added, not multiplied: ``f e`` underflows for values that each are fine. Near
+    ``f e = 1`` the product's rounding would swamp ``1 - f e``; the sum of two small terms has no
+    cancellation. Near 0 ``log1p`` keeps the digits that ``1 - f e`` would lose.
+    """
+    with np.errstate(divide="ignore"):
+        both = f * e
+        near_one = np.log((1 - f) + f * (1 - e))
+        unlabelled = np.where(both > 0.5, near_one, np.log1p(-np.minimum(both, 0.5)))
+        return np.where(labelled, np.log(f) + np.log(e), unlabelled)
 
 
 def log_likelihood(chance: np.ndarray, weight: np.ndarray | None) -> float:

@@ -18,6 +18,7 @@ from scipy.special import expit
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.flexible import kernel_scores, standardised
 from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.likelihood import log_chance
 from sarlearn._engine.rows import Rows, stack
 
 # Rows that are looked at, at most; and rows and labelled rows that it takes at least.
@@ -195,8 +196,7 @@ class Listener:
         return self._attributes @ propensity[:-1] + propensity[-1]
 
     def log_likelihood(self, eta: np.ndarray, zeta: np.ndarray) -> float:
-        chance = np.clip(expit(eta) * expit(zeta), 1e-300, 1 - 1e-15)
-        logs = np.where(self._labelled, np.log(chance), np.log1p(-chance))
+        logs = log_chance(expit(eta), expit(zeta), self._labelled)
         return float(logs.sum() if self._weight is None else self._weight @ logs)
 
     def _model(self, scores, attributes) -> LabelModel:

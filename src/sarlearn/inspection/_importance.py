@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sarlearn._engine.likelihood import log_chance
 from sarlearn._view.curves import probability_by
 from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, generators, listed
@@ -160,8 +161,7 @@ def _propensity(parts: Parts, matrix: np.ndarray) -> np.ndarray:
 
 def _log_likelihood(f, e, labelled) -> float:
     """Per row, of the labels; a chance of nothing counts as one in a million."""
-    chance = np.clip(f * e, 1e-6, 1 - 1e-6)
-    return float(np.mean(np.log(np.where(labelled, chance, 1 - chance))))
+    return float(np.mean(np.maximum(log_chance(f, e, labelled), np.log(1e-6))))
 
 
 class ImportanceDisplay:

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length
 
+from sarlearn._engine.likelihood import log_chance
 from sarlearn._validation import check_weights, encode_classes
 from sarlearn.exceptions import warn
 
@@ -299,15 +300,7 @@ def observed_log_likelihood(
     weights = _weights(sample_weight, len(labelled))
     counted = weights > 0  # 0 * -inf would be NaN
     labelled, f, e, weights = labelled[counted], f[counted], e[counted], weights[counted]
-    with np.errstate(divide="ignore"):  # log(0) = -inf is the answer
-        # Logs are added, not multiplied: f e underflows for values that each are fine.
-        log_labelled = np.log(f) + np.log(e)
-        # Near f e = 1 the product's rounding would swamp 1 - f e; the sum of two small terms has
-        # no cancellation. Near 0 log1p keeps the digits that 1 - f e would lose.
-        log_unlabelled = np.where(
-            f * e > 0.5, np.log((1 - f) + f * (1 - e)), np.log1p(-np.minimum(f * e, 0.5))
-        )
-    total = float(weights @ np.where(labelled, log_labelled, log_unlabelled))
+    total = float(weights @ log_chance(f, e, labelled))
     return total / float(weights.sum()) if normalize else total
 
 

@@ -7,6 +7,7 @@ from scipy.stats import spearmanr
 from sklearn.base import clone
 
 from sarlearn._compat import safe_indexing
+from sarlearn._engine.likelihood import log_chance
 from sarlearn._view.curves import label_calibration
 from sarlearn._view.parts import Parts, fitted_to
 from sarlearn.classifiers._trust import no_second_opinion
@@ -60,7 +61,7 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
                 "hidden_positives": (positives - chosen.sum()) * parts.n_rows / len(rows),
                 "agreement": _overlap(hidden, score, n_top),
                 "rank_correlation": _rank_correlation(hidden, score),
-                "log_loss": _log_loss(chosen, predicted),
+                "log_loss": _log_loss(chosen, f, e),
                 "calibration_error": _calibration_error(calibration),
                 "calibration": calibration,
             }
@@ -139,9 +140,8 @@ def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float | None:
     return float(spearmanr(first, second).statistic)
 
 
-def _log_loss(labelled: np.ndarray, predicted: np.ndarray) -> float:
-    chance = np.where(labelled, predicted, 1 - predicted)
-    return float(-np.mean(np.log(np.maximum(chance, 1e-15))))
+def _log_loss(labelled: np.ndarray, f: np.ndarray, e: np.ndarray) -> float:
+    return float(-np.mean(np.maximum(log_chance(f, e, labelled), np.log(1e-15))))
 
 
 def _calibration_error(bins: dict) -> float:
