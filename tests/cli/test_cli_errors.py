@@ -266,3 +266,9 @@ def test_a_full_disk_behind_standard_output_is_named(monkeypatch, tmp_path, caps
     monkeypatch.setattr("sarlearn.cli.inspect.print_text", full)
     assert cli.run(["inspect", str(tmp_path / "t.csv")]) == 2
     assert "no space left to write to standard output" in capsys.readouterr().err
+
+
+def test_every_command_has_an_example():
+    from sarlearn.cli.app import app
+
+    assert [name for name, command in app.commands.items() if "Example" not in command.epilog] == []

@@ -97,6 +97,9 @@ def test_weights_and_groups(folder):
     plain = process("fit", "plain.csv", *FIT, "-o", "p.skops", "--json", cwd=folder)
     priors = [json.loads(f.stdout)["estimates"]["class_prior"] for f in (found, plain)]
     assert priors[0] != priors[1]
+    by_weight = json.loads(found.stdout)["estimates"]["fitted_class_prior"]
+    assert f"By weight {by_weight:.1%} of the rows are positive" in found.stderr
+    assert "By weight" not in plain.stderr
     refused = process(
         *("fit", "plain.csv", *FIT, "--groups", "site", "--method", "sar-em", "-o", "g.skops"),
         cwd=folder,

@@ -394,7 +394,7 @@ def simulate(**options) -> None:
     simulate(**options)
 
 
-@app.command()
+@app.command(**opt.example("sarlearn sql model.skops --table patients -o score.sql"))
 @click.argument("model", type=click.Path())
 @click.option("--table", required=True, help="Table to score in the database, as in schema.table.")
 @click.option(
@@ -421,7 +421,7 @@ def sql(**options) -> None:
     sql(**options)
 
 
-@app.command(name="compile")
+@app.command(name="compile", **opt.example("sarlearn compile"))
 def compile_() -> None:
     """Compile the inner loops once, so that no fit waits for it.
 

@@ -139,7 +139,7 @@ def fit(
             id_name=id_column,
             source=Path(table).name,
             label=label,
-            warnings=messages,
+            warnings=[*messages, *([_weighted(model[-1])] if weight else [])],
             checks=checks,
             whole=whole,
             command=command_line(),
@@ -159,6 +159,16 @@ def fit(
     else:
         print_summary(summary)
         print_text(f"\nWrote {output}" + (f" and {report}" if report is not None else "") + ".")
+
+
+def _weighted(final) -> str:
+    """Counts of rows are of the rows as they stand, the fit's share is that of the weights."""
+    low, high = getattr(final, "class_prior_range_", (final.class_prior_,) * 2)
+    return (
+        f"By weight {final.class_prior_:.1%} of the rows are positive ({low:.1%} to {high:.1%}): "
+        "that is the class prior of the fit. Numbers of rows told of here count each row once, "
+        "whatever its weight."
+    )
 
 
 def _known_prior(class_prior: str | None, method: str, classifier: str) -> dict[str, Any]:
