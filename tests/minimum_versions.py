@@ -1,6 +1,7 @@
 """The oldest versions that ``pyproject.toml`` declares, as constraints: ``make test-minimum``.
 
-Tools of developers stay as they are; what a user installs is taken at its minimum.
+Tools of developers stay as they are; what a user installs is taken at its minimum. So are polars'
+tables, which users bring: scikit-learn 1.6 does not see the names of columns in those of polars 2.
 """
 
 import re
@@ -15,6 +16,7 @@ def constraints(project: dict) -> list[str]:
     """``name==version`` for every ``name>=version`` that users install."""
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"]]
+    wanted += [name for name in extras.get("dev", []) if name.startswith("polars")]
     for name, needed in extras.items():
         if name not in TOOLS:
             wanted += needed

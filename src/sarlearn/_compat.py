@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+import numpy as np
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils import _safe_indexing
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import _get_threadpool_controller
@@ -44,6 +45,19 @@ __all__ = [
     "safe_indexing",
     "with_callbacks",
 ]
+
+
+def safe_indexing(X, indices, *, axis: int = 0):
+    """Rows, or columns by number, of anything; of Arrow's tables by their own methods.
+
+    scikit-learn 1.6 takes those for arrays.
+    """
+    if not type(X).__module__.startswith("pyarrow"):
+        return _safe_indexing(X, indices, axis=axis)
+    indices = np.asarray(indices)
+    if indices.dtype == bool:
+        indices = np.flatnonzero(indices)
+    return X.take(indices) if axis == 0 else X.select(indices.tolist())
 
 
 def check_sample_weight(sample_weight, X, **options):
