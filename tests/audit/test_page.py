@@ -119,14 +119,10 @@ def test_killing_loses_no_answer_and_one_can_go_on(serving, work):
     assert "Share of positives" in out
 
 
-def test_a_second_command_on_the_same_file_is_refused(serving, work):
-    serving("taken.csv", "-n", "10")
-    with pytest.raises(AssertionError, match="open in another audit page"):
-        serving("taken.csv", "-n", "10")
-
-
-def test_strangers_get_nothing(serving):
+def test_strangers_and_a_second_command_get_nothing(serving):
     page = serving("strangers.csv", "-n", "10")
+    with pytest.raises(AssertionError, match="open in another audit page"):
+        serving("strangers.csv", "-n", "10")
     root = page.address.rsplit("/", 2)[0]
 
     def code(url, **options):
@@ -288,7 +284,7 @@ def test_cells_are_text_and_the_page_fits(serving, browser):
 
 
 @needs_browser
-def test_two_tabs_do_not_lose_each_others_answers(serving, work, browser):
+def test_two_tabs_and_a_stopped_command_lose_no_answer(serving, work, browser):
     page = serving("tabs.csv", "-n", "10")
     show(browser, page.address)
     first = browser.current_window_handle
@@ -307,12 +303,6 @@ def test_two_tabs_do_not_lose_each_others_answers(serving, work, browser):
     browser.switch_to.window(first)
     table = pd.read_csv(work / "tabs.csv")
     assert (table["audited"] == "yes").sum() == 6
-
-
-@needs_browser
-def test_a_stopped_command_is_told_and_nothing_is_taken_for_saved(serving, browser):
-    page = serving("stopped.csv", "-n", "10")
-    show(browser, page.address)
     name = text(browser, "name")
     page.stop(signal.SIGKILL)
     press(browser, "y")
