@@ -365,11 +365,13 @@ class TableEncoder(  # type: ignore[call-arg]
             encoded[:, len(self.numeric_) : n_numbers] = np.isnan(raw[:, marked])
         if self.categorical_:
             self._set_words(frame, encoded[:, n_numbers:])
-        result = nw.from_numpy(encoded, self.feature_names_out_, backend=frame.implementation)
-        native = result.to_native()
         if frame.implementation.is_pandas():
-            native.index = X.index
-        return native
+            import pandas as pd
+
+            names = self.feature_names_out_
+            return pd.DataFrame(encoded, index=X.index, columns=names, copy=False)
+        result = nw.from_numpy(encoded, self.feature_names_out_, backend=frame.implementation)
+        return result.to_native()
 
     def _warn_of_strays(self, frame) -> None:
         for name in self.numeric_:
