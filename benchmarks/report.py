@@ -11,7 +11,7 @@ from rich.table import Table as TerminalTable
 from benchmarks import plot, store
 from benchmarks.dask_tables import dask_tables
 from benchmarks.tables import Table, tables
-from benchmarks.user_tables import user_tables
+from benchmarks.user_tables import regression_table, user_tables
 
 INTRODUCTION = """# Benchmarks
 
@@ -66,7 +66,7 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
 
 def show(folder: Path, console: Console) -> None:
     """Print the tables that fit a terminal."""
-    for table in [*tables(folder), *user_tables(folder), *dask_tables(folder)]:
+    for table in _all_tables(folder):
         if len(table.header) > 10:
             continue
         out = TerminalTable(*table.header, title=table.title, title_justify="left")
@@ -78,11 +78,16 @@ def show(folder: Path, console: Console) -> None:
 def write(folder: Path) -> None:
     """Write README.md and the figure."""
     plot.draw(folder)
-    found = [*tables(folder), *user_tables(folder), *dask_tables(folder)]
+    found = _all_tables(folder)
     text = "\n".join(
         [INTRODUCTION, *map(_markdown, found[:1]), SHORTFALLS, *map(_markdown, found[1:])]
     )
     store.write_text(store.HERE / "README.md", text)
+
+
+def _all_tables(folder: Path) -> list[Table]:
+    of_users = [*user_tables(folder), *regression_table(folder)]
+    return [*tables(folder), *of_users, *dask_tables(folder)]
 
 
 def _markdown(table: Table) -> str:

@@ -16,6 +16,12 @@ NOTE = (
     "in Parquet, through the command line."
 )
 
+AGAINST_NOTE = (
+    "Written by `python -m benchmarks.against TREE/src`, where TREE is a checkout of the last "
+    "release or of any commit: the same fits by turns in both trees, the best of several, in NumPy "
+    "alone and without second opinions. A ratio above 1 is a fit that has become slower."
+)
+
 
 def user_tables(folder: Path) -> list[Table]:
     rows = load("users", folder)
@@ -34,6 +40,20 @@ def user_tables(folder: Path) -> list[Table]:
         for row in rows
     ]
     return [Table("What users wait for", header, lines, NOTE), _targets(rows)]
+
+
+def regression_table(folder: Path) -> list[Table]:
+    """Fits of this tree beside those of an earlier one, from ``results/against.csv``."""
+    rows = load("against", folder)
+    if not rows:
+        return []
+    header = ["problem", "learner", "CPU s before", "CPU s now", "ratio"]
+    names = ("cpu_before", "cpu", "ratio")
+    lines = [
+        [row["problem"], row["learner"], *(short(number(row, name)) for name in names)]
+        for row in rows
+    ]
+    return [Table("Against an earlier tree", header, lines, AGAINST_NOTE)]
 
 
 def _targets(rows: list[dict]) -> Table:

@@ -187,6 +187,17 @@ def test_what_users_wait_for_is_measured_and_judged(tmp_path):
     assert user_tables.user_tables(tmp_path / "nothing") == []
 
 
+def test_fits_are_set_beside_those_of_an_earlier_tree(tmp_path):
+    from benchmarks import user_tables
+
+    assert user_tables.regression_table(tmp_path) == []
+    (tmp_path / "against.csv").write_text(
+        "problem,learner,cpu_before,cpu,ratio\n500 x 10,slope,0.02,0.03,1.5\n"
+    )
+    (found,) = user_tables.regression_table(tmp_path)
+    assert found.rows == [["500 x 10", "slope", "0.02", "0.03", "1.5"]]
+
+
 def test_parts_of_a_table_are_a_problem_of_labels(tmp_path, monkeypatch):
     pq = pytest.importorskip("pyarrow.parquet")
     from benchmarks import users
