@@ -72,6 +72,14 @@ def test_counts_of_a_fit(problem):
     assert counts.gram_flops >= hessians * gram_flops(problem.X)
 
 
+def test_counts_of_a_fit_to_sparse_rows():
+    words = sparse_words(300, 30, 4, "test")
+    with counting(words.X.shape[1]) as counts:
+        SAREMClassifier(max_iter=5, window=2, tol=10.0).fit(words.X, words.s)
+    passes = counts.elements / words.X.nnz  # not of 300 x 30
+    assert counts.em_passes <= passes <= counts.em_passes + 40
+
+
 def test_gram_flops_of_sparse_and_dense_rows():
     words = sparse_words(50, 20, 4, "test").X
     full = np.ones((50, 20))
