@@ -233,6 +233,8 @@ def random_histograms(seed):
     return w, p / p.sum(), rng.uniform(0.05, 0.9)
 
 
+# Of older versions of SciPy, which say so and go on.
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")
 @pytest.mark.parametrize("seed", range(20))
 def test_alphamax_likelihood_is_the_maximum_of_a_general_solver(seed):
     w, p, a = random_histograms(seed)
