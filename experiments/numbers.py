@@ -276,7 +276,7 @@ def boosting_numbers() -> Numbers:
     found: Numbers = {}
     folder = HERE / "boosting" / "results" / "benchmark"
     key = ["dataset", "mechanism", "attributes", "max_rows", "repeat"]
-    for name in ("nine", "small", "wrong_attributes"):
+    for name in ("nine", "small", "many_attributes", "wrong_attributes"):
         if not (folder / f"{name}.csv").exists():
             continue
         rows = _cells("boosting", "benchmark", name)

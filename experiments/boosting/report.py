@@ -58,7 +58,7 @@ def main() -> None:
         for name, rows in found.items()
         if name in planned
     )
-    text = OPENING.format(coverage=coverage) + _targets(found)
+    text = OPENING.format(coverage=coverage) + _targets(found) + _cause(found["small"])
     text += "\n## The nine data sets of the first study\n" + _means(found["nine"])
     text += _judging(found["nine"])
     text += "\n" + _each(found["nine"], "dataset") + "\n" + _each(found["nine"], "mechanism")
@@ -156,13 +156,33 @@ def _by_size(rows: list[Row]) -> str:
     return text
 
 
-def _by_strength(rows: list[Row]) -> str:
-    """Data sets whose columns tell the classes apart, and others: with these labels say little."""
+def _weak(rows: list[Row]) -> list[str]:
+    """Data sets whose columns hardly tell the classes apart."""
     told = {
         name: _average(chosen, "boosted, told e", "auc")
         for name, chosen in grouped(rows, "dataset").items()
     }
-    weak = sorted(name for name, auc in told.items() if auc < WEAK)
+    return sorted(name for name, auc in told.items() if auc < WEAK)
+
+
+def _cause(rows: list[Row]) -> str:
+    """Where the small sets miss their targets."""
+    weak = _weak(rows)
+    parts = [[row for row in rows if (row["dataset"] in weak) == is_weak] for is_weak in (0, 1)]
+    if not all(parts):
+        return ""
+    errors = [f"{_average(part, 'boosted', 'prior_error'):.3f}" for part in parts]
+    bad = [_share_bad(part, "boosted") for part in parts]
+    return (
+        f"\nSmall sets on which trees told e have an AUC of {WEAK} or more have a prior error of "
+        f"{errors[0]} and a share of {bad[0]} bad cells; {', '.join(weak)} have {errors[1]} and "
+        f"{bad[1]}.\n"
+    )
+
+
+def _by_strength(rows: list[Row]) -> str:
+    """Data sets whose columns tell the classes apart, and others: with these labels say little."""
+    weak = _weak(rows)
     text = ""
     for words, is_weak in ((f"of {WEAK} or more", False), (f"below {WEAK}", True)):
         chosen = [row for row in rows if (row["dataset"] in weak) == is_weak]
@@ -241,7 +261,8 @@ def _signs(rows: list[Row]) -> str:
         return ""
     off = np.array([abs(float(row["prior_error"])) > 0.1 for row in own])
     signs = {
-        "range wider than 0.2 (fit warns)": [float(row["width"]) > 0.2 for row in own],
+        "fit warns": [row["warned"] == "true" for row in own],
+        "range wider than 0.2": [float(row["width"]) > 0.2 for row in own],
         "slope above 2 and fewer than 300 labels": [
             float(row["slope"]) > 2 and int(row["n_labelled"]) < 300 for row in own
         ],
