@@ -9,6 +9,7 @@ import pytest
 
 from conftest import make_pu
 from sarlearn import SAREMClassifier
+from sarlearn._engine.units import LEAST_RIDGE
 from sarlearn.exceptions import SarlearnWarning
 
 
@@ -51,14 +52,15 @@ def test_hard_problems_stay_finite(problem, parameters):
 
 
 def test_values_too_large_to_square():
-    """Of the coefficients of such columns next to no penalty is felt."""
+    """The user's penalty on such columns vanishes; the least one is left, in their units."""
     data = make_pu(200)
+    unit = data.X / np.abs(data.X).max(axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SarlearnWarning)
         huge = SAREMClassifier(stop="fixed_point").fit(1e160 * data.X, data.s)
-        free = SAREMClassifier(stop="fixed_point", C=1e300).fit(data.X, data.s)
+        free = SAREMClassifier(stop="fixed_point", C=1 / (LEAST_RIDGE * 200)).fit(unit, data.s)
     f = huge.predict_proba(1e160 * data.X)
-    np.testing.assert_allclose(f, free.predict_proba(data.X), atol=0.02)
+    np.testing.assert_allclose(f, free.predict_proba(unit), atol=1e-9)
 
 
 def test_a_fit_stores_no_second_copy_of_the_data():
@@ -66,6 +68,7 @@ def test_a_fit_stores_no_second_copy_of_the_data():
     script = """
 import resource, numpy as np
 from sarlearn import SAREMClassifier
+from sarlearn._engine.units import LEAST_RIDGE
 from sarlearn.exceptions import SarlearnWarning
 rng = np.random.default_rng(0)
 X = rng.standard_normal((500_000, 50))

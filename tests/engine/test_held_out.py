@@ -129,6 +129,15 @@ def test_the_search_finds_the_one_maximum_from_anywhere(best, first):
     assert len(set(tried)) == len(tried)
 
 
+def test_a_margin_leads_over_small_falls():
+    values = [-4.7, -6.0, -8.0, -7.6, -3.8, 0.0, -0.2]
+    Cs = np.array([0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])
+    assert search(values.__getitem__, Cs, 1.0) == 5  # the other direction rises as well
+    values = [-1.7, -1.6, -2.0, -2.7, -3.1, -2.1, 0.0]
+    assert search(values.__getitem__, Cs, 1.0) == 1
+    assert search(values.__getitem__, Cs, 1.0, 5.0) == 6
+
+
 def test_the_search_leaves_out_what_is_beyond_the_maximum():
     tried = []
 

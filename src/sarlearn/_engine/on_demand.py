@@ -29,6 +29,7 @@ COMPILE_SECONDS = 12.0
 LOST_COMPILATIONS = 2.0
 
 FLOATS = ("float64", "float32")
+NAMES = {np.dtype(name): name for name in FLOATS}  # NumPy makes a type's name anew each time
 MAIN = {False: "em_sums", True: "csr_em_sums"}  # the longest to compile, of dense and sparse rows
 
 _lock = threading.RLock()
@@ -51,13 +52,14 @@ class Compiled:
 
 def compiled_for(X) -> Compiled | None:
     """The compiled functions for rows like X, where they are in use."""
-    if not _open or X.dtype.name not in FLOATS:
+    if not _open:
         return None
-    if sparse.issparse(X):
+    is_sparse = sparse.issparse(X)
+    if is_sparse:
         fits = X.indices.dtype == X.indptr.dtype == np.int32
     else:
         fits = X.flags.c_contiguous
-    return _open.get((sparse.issparse(X), X.dtype.name)) if fits else None
+    return _open.get((is_sparse, NAMES.get(X.dtype, ""))) if fits else None
 
 
 def compiled() -> Compiled | None:

@@ -184,7 +184,8 @@ class CrossFitSARClassifier(SARClassifier):
       explains the labels, and step 3 could exchange ``f`` and ``e``. So SAR-EM's propensity stays,
       only slope and intercept of the scores are fitted to it, the range is all of that, and
       ``fit`` warns;
-    - in time: about ten times that of SAR-EM with logistic models, far more with others.
+    - in time: one and a half to three and a half times that of SAR-EM with logistic models, far
+      more with others.
 
     Examples
     --------
