@@ -199,8 +199,8 @@ class CrossFitSARClassifier(SARClassifier):
     >>> model = CrossFitSARClassifier(propensity_features=[2], random_state=0).fit(X, s)
     >>> round(model.class_prior_, 2), round(float(y.mean()), 2)
     (0.47, 0.48)
-    >>> round(model.identification_width_, 2)
-    0.04
+    >>> model.identification_width_ < 0.1
+    True
     """
 
     _parameter_constraints: dict = (
