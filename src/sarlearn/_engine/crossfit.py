@@ -20,7 +20,7 @@ import numpy as np
 
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import conditioned
-from sarlearn._engine.held_out import FoldFits, with_score
+from sarlearn._engine.held_out import ROUGH, FoldFits, with_score
 from sarlearn._engine.kernels import logits, sigmoids
 from sarlearn._engine.known import fit_known
 from sarlearn._engine.known_prior import KnownPrior
@@ -42,9 +42,9 @@ ROUNDS = 2
 # With so many rows per column the search for the penalty starts from C = 1, with more from a larger
 # one in proportion. Where it starts decides how long it takes.
 ROWS_PER_COLUMN = 30.0
-# With fewer rows per column than this the search goes on beyond a fall of less than so many nats:
-# 1,000 rows of IJCNN had two maxima, 5 nats apart, with 4 nats between them.
-ROUGH, MARGIN = 200.0, 5.0
+# With few rows per column the search goes on beyond a fall of less than so many nats: 1,000 rows
+# of IJCNN had two maxima, 5 nats apart, with 4 nats between them.
+MARGIN = 5.0
 # Penalty on the slopes of the label model's propensity, of standardised attributes. Without it the
 # label model could put the class signal into the propensity and did, where rows were few: on 524
 # rows with 5 of 9 columns named it took the worst accuracy of 20 labellings from .54 to .90.
