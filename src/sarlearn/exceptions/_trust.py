@@ -52,8 +52,8 @@ class MisfitWarning(TrustWarning):
             f"model predicts held-out ones better (by {self.gain:.2f} nats per labelled row)"
         )
         return (
-            f"The model does not explain the labels: {why}. Rows may be ranked wrongly, and the class "
-            "prior may be off. "
+            f"The model does not explain the labels: {why}. Rows may be ranked wrongly, and the "
+            "class prior may be off. "
             f"{remedy}, or name a driver of labelling that is missing; goodness_of_fit shows where "
             "the model fails."
         )
