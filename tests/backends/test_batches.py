@@ -37,7 +37,8 @@ def data():
 @pytest.fixture
 def files(tmp_path, data):
     for k, rows in enumerate(np.array_split(np.arange(N_ROWS), 3)):
-        pq.write_table(pa.table(data.iloc[rows]), tmp_path / f"part{k}.parquet", row_group_size=200)
+        table = pa.Table.from_pandas(data.iloc[rows], preserve_index=False)
+        pq.write_table(table, tmp_path / f"part{k}.parquet", row_group_size=200)
     return tmp_path
 
 
