@@ -80,9 +80,10 @@ started from, how the penalty is searched for) move single cells.
 
 *Bad*: the class prior is off by more than 0.1. *Warned*: the fit issued a warning that the class
 prior may be wrong, of any of the kinds below. *Silent*: it did not. *Coverage*:
-`class_prior_range_` holds the true share of positives. Shares are of all cells, but "good and
-warned" is the share of the good cells that are warned. Accuracy is bad where it is more than 0.05
-below that of a linear learner told the propensity.
+`class_prior_range_` holds the true share of positives. *Silent, and outside its range*: bad, and
+neither a warning nor the range that is printed beside the estimate tells. Shares are of all cells,
+but "good and warned" is the share of the good cells that are warned. Accuracy is bad where it is
+more than 0.05 below that of a linear learner told the propensity.
 """
 
 
@@ -114,6 +115,10 @@ def _covered(row: Row) -> bool:
     return float(row["low"]) <= float(row["truth"]) <= float(row["high"])
 
 
+def _confidently_wrong(row: Row) -> bool:
+    return _bad(row) and not _warned(row) and not _covered(row)
+
+
 def _width(row: Row) -> float:
     return float(row["high"]) - float(row["low"])
 
@@ -132,6 +137,7 @@ def shares(rows: list[Row]) -> dict[str, float]:
     return {
         "bad": _share(rows, _bad),
         "bad and silent": _share(rows, lambda row: _bad(row) and not _warned(row)),
+        "silent, and outside its range": _share(rows, _confidently_wrong),
         "bad and warned": _share(rows, lambda row: _bad(row) and _warned(row)),
         "good and warned": _share(good, _warned),
         "coverage": _share(rows, _covered),
@@ -157,6 +163,7 @@ HEAD = [
     "cells",
     "bad",
     "bad and silent",
+    "silent, and outside its range",
     "bad and warned",
     "good and warned",
     "coverage",
