@@ -32,26 +32,34 @@ QUICK_CROSS_FITS = ("a", "b", "newsgroups")
 CROSS_FITS = (*QUICK_CROSS_FITS, "d", "adult", "ijcnn")
 
 
+# A process counts the memory of the one that started it as its own first peak; so a small one
+# starts what is measured, and says on its last line what it used.
+LAUNCHER = """
+import json, os, sys
+running = os.posix_spawn(sys.executable, [sys.executable, *sys.argv[1:]], os.environ)
+_, status, used = os.wait4(running, 0)
+print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
 def process(arguments: list[str], **environment: str) -> dict:
     """Run this interpreter; CPU and wall seconds, peak memory in MB, and what was printed."""
     given = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | environment
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        start = time.perf_counter()
-        running = subprocess.Popen(
-            [sys.executable, *arguments], stdout=out, stderr=err, env=given, cwd=store.HERE.parent
-        )
-        _, status, used = os.wait4(running.pid, 0)
-        wall = time.perf_counter() - start
-        running.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0), err.seek(0)
-        if running.returncode:
-            raise RuntimeError(f"{arguments}: {err.read()[-2000:]}")
-        return {
-            "cpu": used.ru_utime + used.ru_stime,
-            "wall": wall,
-            "peak_mb": used.ru_maxrss / 1024,
-            "printed": out.read(),
-        }
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", LAUNCHER, *arguments],
+        capture_output=True,
+        text=True,
+        env=given,
+        cwd=store.HERE.parent,
+    )
+    wall = time.perf_counter() - start
+    if done.returncode:
+        raise RuntimeError(f"{arguments}: {done.stderr[-2000:]}")
+    *printed, last = done.stdout.splitlines(keepends=True)
+    cpu, peak = json.loads(last)
+    return {"cpu": cpu, "wall": wall, "peak_mb": peak, "printed": "".join(printed)}
 
 
 def sarlearn(*arguments: str) -> dict:
