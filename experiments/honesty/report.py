@@ -74,9 +74,12 @@ chosen on one half and judged on the other.
 This is the second judging half. A first one, of the same 18 data sets with other seeds, had been
 measured and looked at before the rules of today were written: cross-fit 41.7 % bad, 8.3 % bad and
 silent, 35.7 % of the good cells warned, coverage 91.7 %; SAR-EM 47.7 %, 2.3 %, 46.0 %, 96.8 %. So
-its seeds are new, and seven data sets are new altogether; they have a table of their own. It was
-judged once, and no rule was changed afterwards; two later changes of the engine (how few rows are
-started from, how the penalty is searched for) move single cells.
+its seeds are new, and seven data sets are new altogether; they have a table of their own. One rule
+was changed after it had been looked at: a flexible score of the labels had had a say in the
+average, and took the class prior of the demonstration's digits (in neither half under that
+labelling) from 0.51 to 0.41; now it counts a tenth there. Before, the cross-fit's figures here had
+been 37.0 % bad, 10.7 % bad and silent, 38.6 % of the good cells warned, coverage 92.7 %, mean
+error 0.104. Both halves were then measured again, on one state of the library.
 
 *Bad*: the class prior is off by more than 0.1. *Warned*: the fit issued a warning that the class
 prior may be wrong, of any of the kinds below. *Silent*: it did not. *Coverage*:

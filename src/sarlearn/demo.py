@@ -4,6 +4,7 @@ Task: is a handwritten digit even? Some even digits carry a label, and heavy str
 more often than faint ones. All data ship with scikit-learn.
 """
 
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,7 +14,9 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
+from sarlearn.classifiers._trust import no_second_opinion
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+from sarlearn.exceptions import TrustWarning
 from sarlearn.labelling import LogisticLabelling, label
 from sarlearn.metrics import probabilistic_f1_score, propensity_mean_absolute_error
 
@@ -74,13 +77,17 @@ def run_demo(console=None, *, n_labellings: int = N_LABELLINGS) -> dict:
         from rich.progress import track
 
         seeds = track(seeds, "Labelling and learning", console=console, transient=True)
-    scores = np.mean([_one_labelling(X, y, seed) for seed in seeds], axis=0)
+    with no_second_opinion():  # nobody reads the warnings of sixty fits
+        scores = np.mean([_one_labelling(X, y, seed) for seed in seeds], axis=0)
     rows = [
         {"method": method} | dict(zip(COLUMNS, map(float, values), strict=True))
         for method, values in zip(METHODS, scores, strict=True)
     ]
     s, propensity = label(X, y, MECHANISM, random_state=0)
-    model = CrossFitSARClassifier(propensity_features=[INK], random_state=0).fit(X, s)
+    model = CrossFitSARClassifier(propensity_features=[INK], random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrustWarning)  # the report tells of them
+        model.fit(X, s)
     result = {"rows": rows, "model": model, "X": X, "s": s, "y": y}
     result |= {"propensity": propensity, "feature_names": names}
     if console is not None:

@@ -1,5 +1,6 @@
 """The average of what several class scores say of the class prior."""
 
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
@@ -36,6 +37,17 @@ def test_an_opinion_counts_by_how_well_it_explains_the_labels():
     found = consensus([opinion(0.3), opinion(0.5, log_likelihood=-100.0)], 0.3, None)
     assert found.class_prior == pytest.approx(0.3)
     assert found.deviation == pytest.approx(0.2 / 3.92)
+
+
+def test_a_score_of_the_labels_counts_a_tenth_and_widens_the_range_in_full():
+    """It holds what labelling follows, too."""
+    of_labels = replace(opinion(0.2), of_class=False)
+    found = consensus([opinion(0.5), of_labels], 0.5, None, 0.1)
+    assert found.weights == pytest.approx([10 / 11, 1 / 11])
+    assert found.class_prior == pytest.approx((10 * 0.5 + 0.2) / 11)
+    off = np.array([0.5, 0.2]) - found.class_prior
+    variance = (0.2 / 3.92) ** 2 + np.mean(off**2) + 0.1 * off[0] ** 2
+    assert found.deviation**2 == pytest.approx(variance)
 
 
 def test_a_range_to_one_side_moves_the_answer_there():
@@ -123,5 +135,8 @@ def test_the_cross_fit_tells_the_average():
     assert found.propensity_theta == pytest.approx(told)
     e = found.rows.gather(attrgetter("e"))
     assert e == pytest.approx(expit(data.X[:, columns] @ told[:-1] + told[-1]))
+    values = np.array([one.log_likelihood for one in agreed.opinions])
+    counted = np.exp((values - values.max()) / 5) * [1, 0.1, 1]  # the second is of the labels
+    assert agreed.weights / agreed.weights.sum() == pytest.approx(counted / counted.sum())
     assert agreed.opinions[0].class_prior == found.labels.class_prior
     assert agreed.opinions[0].log_likelihood == pytest.approx(found.labels.log_likelihood)
