@@ -105,6 +105,16 @@ def test_weights_some_of_them_zero(data):
     assert_same(found, in_memory(SAREMClassifier(["a"]), data, sample_weight=weight))
 
 
+def test_an_index_that_pandas_wrote_is_no_column(data, tmp_path):
+    path = tmp_path / "some.parquet"
+    pq.write_table(pa.Table.from_pandas(data.sample(100, random_state=0)), path)
+    source = Batches(path)
+    assert "__index_level_0__" in source.names
+    assert source.features("labelled") == list("abcd")
+    asked = Batches(path, columns=["a", "__index_level_0__"])
+    assert asked.features() == ["a", "__index_level_0__"]
+
+
 def test_float32_is_kept(data):
     narrow = data.astype(dict.fromkeys("abcd", np.float32))
     matrix = module.to_matrix(pa.table(narrow[list("abcd")]))

@@ -3,6 +3,7 @@
 import copy
 import os
 import queue
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,9 @@ _FORMATS = {
     ".ipc": "arrow",
     ".csv": "csv",
 }
+
+# What pandas calls an index that it writes into a file: the number of a row, not a column.
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class Batches:
@@ -88,7 +92,8 @@ class Batches:
 
     def _inputs(self, *others: str | None) -> list[str]:
         self._check(others)
-        return [name for name in self.columns or self.names if name not in others]
+        given = self.columns or [name for name in self.names if not PANDAS_INDEX.fullmatch(name)]
+        return [name for name in given if name not in others]
 
     def _check(self, names: Iterable[str | None]) -> None:
         for name in names:
