@@ -20,7 +20,7 @@ import numpy as np
 
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import conditioned
-from sarlearn._engine.held_out import ROUGH, FoldFits, with_score
+from sarlearn._engine.held_out import ROUGH, FoldFits, rows_per_column, with_score
 from sarlearn._engine.kernels import logits, sigmoids
 from sarlearn._engine.known import fit_known
 from sarlearn._engine.known_prior import KnownPrior
@@ -211,7 +211,7 @@ class LinearScorer:
             self._report()
             return self.held_out[i]
 
-        per_column = rows.shape[0] / max(rows.shape[1], 1)
+        per_column = rows_per_column(rows)
         first = per_column / ROWS_PER_COLUMN if np.isnan(self.C) else self.C
         margin = MARGIN if per_column < ROUGH else 0.0
         best = search(try_penalty, self._Cs, first, margin)

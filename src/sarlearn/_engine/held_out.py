@@ -53,6 +53,13 @@ class FoldSums(Sums):
         return EMSums(value, np.nan, NOTHING, gradient, gradient, hessian=hessian)
 
 
+def rows_per_column(rows: Rows) -> float:
+    """Of the columns that the class model may use."""
+    excluded = rows.units.excluded
+    n_columns = rows.shape[1] - (0 if excluded is None else int(excluded.sum()))
+    return rows.shape[0] / max(n_columns, 1)
+
+
 class FoldFits:
     """The fits on rows that know their labels, weights, propensities and folds.
 
@@ -70,7 +77,7 @@ class FoldFits:
         self._rows, self._n_folds = rows.sorted_by(_first_left_out), n_folds
         self._weights = rows.total(_training_weights)
         self._tol = tol or min(FOLD_TOLERANCE * float(self._weights[-1]), LARGEST_TOLERANCE)
-        self._rough = rows.shape[0] < ROUGH * rows.shape[1]
+        self._rough = rows_per_column(rows) < ROUGH
         self._keeps_hessians = (n_folds + 1) * len(start) ** 2 <= LARGEST_HESSIANS
         self._thetas = np.tile(start, (n_folds, 1))
         self.base, self._sums = start, None  # of the fit to all rows
