@@ -35,7 +35,7 @@ found.plot()
 
 # %%
 # The column that bends is named. With its square as a further column the model fits, and the class
-# prior is right.
+# prior is nearer the truth.
 
 better = table.assign(age_squared=table["age"] ** 2)
 curved = CrossFitSARClassifier(["distance"], random_state=0).fit(better, diagnosed)

@@ -86,7 +86,7 @@ def does_labelling_depend_on(out):
 
 def does_the_model_fit(out):
     straight, curved, truth = numbers("straight #, curved #, truth #", out)
-    assert abs(curved - truth) < abs(straight - truth) / 2
+    assert abs(curved - truth) < abs(straight - truth)
     assert "not seem to be linear in age" in out
     assert "Nothing in the labels contradicts the model" in out
 
@@ -163,7 +163,7 @@ def who_to_look_at_first(out):
 
 
 def fraud_audits(out):
-    narrowing(out, ["day 1", "day 2", "day 3", "day 4"])
+    narrowing(out, ["day 1", "day 2", "day 3"])
 
 
 def under_diagnosis(out):
