@@ -116,12 +116,6 @@ def crossfit_numbers() -> Numbers:
         found[f"{name}.worse_by_0.05_and_wide"] = (ours["high"] - ours["low"] > 0.2)[much].sum()
         worst = (error["cross-fit"] - error["SAR-EM"]).idxmax()
         found |= {f"{name}.worst.{method}": error.loc[worst, method] for method in error}
-    cpu = _wide(
-        _cells("crossfit", "fresh_seeds", "crossfit_prior"),
-        ["dataset", "label_frequency", "repeat"],
-        "cpu_seconds",
-    )
-    found["cost"] = (cpu["cross-fit"] / cpu["SAR-EM/C10"]).mean()
     three = _cells("crossfit", "fresh_seeds", "crossfit_three_attributes").groupby("method")
     for score in ("f1", "propensity_error", "accuracy"):
         found |= {f"three.{score}.{m}": v for m, v in three[score].mean().items()}

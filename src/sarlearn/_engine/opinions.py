@@ -6,7 +6,8 @@ model of its own. They are averaged, each counting by how well it explains the l
 leave open is filled from SAR-EM's answer. How far all of them, SAR-EM and an answer without any
 bias of labelling are from the average says how far it may be off.
 
-Constants were chosen on one half of ``experiments/honesty`` and judged on the other.
+Constants were chosen on one half of ``experiments/honesty`` and judged on the other, but for
+``OF_LABELS``, which was set after both had been seen.
 """
 
 from dataclasses import dataclass, replace
