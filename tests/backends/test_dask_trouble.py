@@ -26,6 +26,7 @@ from dask_tools import (
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.backends.dask import read as _partitions
 from sarlearn.backends.dask import rows as _dask
+from sarlearn.classifiers import _cross_fitting, sarem
 from sarlearn.priors import BestBinEstimator, ElkanNoto
 
 pytestmark = quiet
@@ -33,29 +34,29 @@ pytestmark = quiet
 # -- workers and interrupts ---------------------------------------------------------------------
 
 
-class AtIteration:
-    """A scikit-learn callback that does something once, at the second iteration."""
+@pytest.fixture
+def at_iteration(monkeypatch):
+    """Call it with what shall happen once, at the second iteration of a fit; it counts them.
 
-    def __init__(self, action):
-        self.action, self.seen = action, 0
+    By what a fit reports to: scikit-learn's callbacks, which would do, came with its version 1.9.
+    """
 
-    def setup(self, estimator, context):
-        pass
+    def apply(action) -> list[int]:
+        seen: list[int] = []
 
-    def teardown(self, estimator, context):
-        pass
+        def report() -> None:
+            seen.append(len(seen))
+            if len(seen) == 2:
+                action()
 
-    def on_fit_task_begin(self, estimator, context, **data):
-        pass
+        for module in (sarem, _cross_fitting):
+            monkeypatch.setattr(module, "reporter", lambda *of_the_fit, **names: report)
+        return seen
 
-    def on_fit_task_end(self, estimator, context, **data):
-        self.seen += 1
-        if self.seen == 2:
-            self.action()
-        return False
+    return apply
 
 
-def test_a_killed_worker_changes_nothing(tmp_path):
+def test_a_killed_worker_changes_nothing(at_iteration, tmp_path):
     model = sar_em(continuous.columns)
     expected = clone_fit(model, continuous)
     with (
@@ -64,14 +65,13 @@ def test_a_killed_worker_changes_nothing(tmp_path):
     ):
         patch.setattr(_partitions, "TASK_BYTES", 1)  # both workers have a part
         workers = client.run(os.getpid)
-        callback = AtIteration(lambda: os.kill(min(workers.values()), signal.SIGKILL))
-        model.set_callbacks(callback)
+        seen = at_iteration(lambda: os.kill(min(workers.values()), signal.SIGKILL))
         model.fit(cut(continuous.X, 7), continuous.s)
-        assert callback.seen > 2
+        assert len(seen) > 2
     agree(model, expected)
 
 
-def test_a_cross_fit_loses_a_worker(tmp_path):
+def test_a_cross_fit_loses_a_worker(at_iteration, tmp_path):
     from sarlearn import CrossFitSARClassifier
 
     settings = {"cv": 2, "Cs": (1.0,), "random_state": 0}
@@ -83,23 +83,22 @@ def test_a_cross_fit_loses_a_worker(tmp_path):
     ):
         patch.setattr(_partitions, "TASK_BYTES", 1)
         workers = client.run(os.getpid)
-        callback = AtIteration(lambda: os.kill(min(workers.values()), signal.SIGKILL))
-        model.set_callbacks(callback)
+        seen = at_iteration(lambda: os.kill(min(workers.values()), signal.SIGKILL))
         model.fit(cut(continuous.X, 7), continuous.s)
-        assert callback.seen > 2
+        assert len(seen) > 2
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-8)
     np.testing.assert_allclose(model.propensity_coef_, expected.propensity_coef_, atol=1e-8)
     assert model.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-8)
     np.testing.assert_allclose(model.class_prior_range_, expected.class_prior_range_, atol=1e-6)
 
 
-def test_all_workers_gone_is_told(monkeypatch, tmp_path):
+def test_all_workers_gone_is_told(at_iteration, monkeypatch, tmp_path):
     monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
     monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
     with a_cluster(tmp_path, 1) as (cluster, _):
-        model = sar_em(continuous.columns).set_callbacks(AtIteration(lambda: cluster.scale(0)))
+        at_iteration(lambda: cluster.scale(0))
         with pytest.raises(RuntimeError, match="no worker"):
-            model.fit(cut(continuous.X, 7), continuous.s)
+            sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
 
 
 def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
@@ -120,7 +119,7 @@ def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
             _dask._results(client, futures)
 
 
-def test_an_interrupt_leaves_nothing_behind(client):
+def test_an_interrupt_leaves_nothing_behind(at_iteration, client):
     def interrupt_soon():
         threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
 
@@ -130,7 +129,7 @@ def test_an_interrupt_leaves_nothing_behind(client):
     afterwards.callback(signal.signal, signal.SIGINT, before or signal.SIG_DFL)
     # A fit that does not end before the interrupt comes.
     model = sar_em(continuous.columns, tol=1e-300, max_iter=100_000)
-    model.set_callbacks(AtIteration(interrupt_soon))
+    at_iteration(interrupt_soon)
     with afterwards, pytest.raises(KeyboardInterrupt):
         model.fit(cut(continuous.X, 7), continuous.s)
     for _ in range(50):
@@ -145,11 +144,11 @@ def test_an_interrupt_leaves_nothing_behind(client):
     sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
 
 
-def test_a_closed_cluster_is_told(tmp_path):
+def test_a_closed_cluster_is_told(at_iteration, tmp_path):
     with a_cluster(tmp_path, 1) as (cluster, _):
-        model = sar_em(continuous.columns).set_callbacks(AtIteration(cluster.close))
+        at_iteration(cluster.close)
         with pytest.raises(RuntimeError, match="cluster was closed"):
-            model.fit(cut(continuous.X, 7), continuous.s)
+            sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
 
 
 # -- bad input ----------------------------------------------------------------------------------
