@@ -1,6 +1,7 @@
 """Class priors, tables and the command line on Dask."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -266,13 +267,15 @@ def test_the_command_line_refuses(client, folder, table, options, error, message
 def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
     """As a person types it: a local cluster, and the dashboard's address on stderr."""
     monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))
-    done = process(*fit_command(folder, "part*.parquet", "--method", "sar-em", "--dask"))
+    fit = fit_command(folder, "part*.parquet", "--method", "sar-em", "--dask")
+    with ThreadPoolExecutor() as pool:  # to hear nothing takes ten seconds
+        gone = pool.submit(process, *fit, "tcp://127.0.0.1:9")
+        done = process(*fit)
+    assert gone.result().returncode
+    assert "no scheduler answers at tcp://127.0.0.1:9" in gone.result().stderr
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["data"]["rows"] == N
     assert "Dask dashboard: http" in done.stderr
-    gone = process(*fit_command(folder, "part*.parquet", "--dask", "tcp://127.0.0.1:9"))
-    assert gone.returncode
-    assert "no scheduler answers at tcp://127.0.0.1:9" in gone.stderr
 
 
 def test_cells_of_text_are_read_alike_from_partitions(here):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_tools import SOURCE, process
+from cli_tools import SOURCE, command
 from table_data import patients
 
 pa = pytest.importorskip("pyarrow", reason="Parquet files need sarlearn[tables]")
@@ -168,10 +168,10 @@ def test_memory_does_not_grow_with_the_rows():
     assert int(done.stdout) < 20e6
 
 
-def _killed_at_work(command, step, room, folder) -> bool:
+def _killed_at_work(given, step, room, folder) -> bool:
     """Start a command and kill it while it writes; False where it had ended before."""
     running = subprocess.Popen(
-        [sys.executable, "-m", "sarlearn", *command],
+        [sys.executable, "-m", "sarlearn", *given],
         env={**os.environ, "PYTHONPATH": SOURCE, "TMPDIR": str(room)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -206,18 +206,18 @@ def test_a_kill_in_the_middle_loses_nothing_that_was_written(step, folder, tmp_p
     room = tmp_path / "room"
     room.mkdir()
     fit = ["fit", table, *FIT, "--batches", "-o", str(model)]
-    assert process(*fit).returncode == 0
+    assert command(*fit, cwd=tmp_path).returncode == 0
     output = model if step == "fit" else tmp_path / "scored.parquet"
     predict = ["predict", str(model), table, "--force", "-o", str(output)]
     if step == "predict":
-        assert process(*predict).returncode == 0
+        assert command(*predict, cwd=tmp_path).returncode == 0
     before = output.read_bytes()
     # Few scores are written in no time: where the watcher slept over it, once more.
-    command = fit if step == "fit" else predict
-    caught = any(_killed_at_work(command, step, room, tmp_path) for _ in range(10))
+    given = fit if step == "fit" else predict
+    caught = any(_killed_at_work(given, step, room, tmp_path) for _ in range(10))
     assert caught, "the kill did not hit the process at work"
     assert output.read_bytes() == before
     assert not any(room.iterdir())
     if step == "predict":
-        assert process(*predict).returncode == 0  # and clears up after the one that was killed
+        assert command(*predict, cwd=tmp_path).returncode == 0  # and clears up after the one that was killed
         assert not any(tmp_path.glob(".scored.parquet.*"))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_tools import SOURCE, process
+from cli_tools import SOURCE, command, process
 from sarlearn.cli.app import PRIOR_METHODS, app
 from table_data import patients
 
@@ -41,13 +41,13 @@ def folder(tmp_path_factory):
 def fitted(folder):
     """A model of the dirty table, and what the fit said."""
     options = ("--positive", "sick", "--drop", "site,stands_for", "--json", "-o", "m.skops")
-    found = process("fit", "dirty.csv", *FIT, *options, cwd=folder)
+    found = command("fit", "dirty.csv", *FIT, *options, cwd=folder)
     assert found.returncode == 0, found.stderr
     return found
 
 
 def test_inspect_tells_how_columns_are_read(folder):
-    found = process("inspect", "dirty.csv", "--json", cwd=folder)
+    found = command("inspect", "dirty.csv", "--json", cwd=folder)
     assert found.returncode == 0, found.stderr
     told = json.loads(found.stdout)
     columns = {column["name"]: column for column in told["columns"]}
@@ -58,7 +58,7 @@ def test_inspect_tells_how_columns_are_read(folder):
     assert columns["plan"]["levels"] == 3
     assert columns["same"]["dropped"] == "holds a single value"
     assert any("'age' holds numbers, except in 1 of 800 rows" in note for note in told["notes"])
-    text = process("inspect", "dirty.csv", cwd=folder).stdout
+    text = command("inspect", "dirty.csv", cwd=folder).stdout
     assert "1 cell taken as missing ('?')" in text
     assert "in €" in text
 
@@ -85,22 +85,22 @@ def test_standard_input_and_output(folder, fitted):
 
 def test_predict_and_fit_count_the_same_or_say_why_not(folder, fitted):
     prior = json.loads(fitted.stdout)["estimates"]["class_prior"]
-    found = process("predict", "m.skops", "dirty.csv", "-o", "s.csv", cwd=folder)
+    found = command("predict", "m.skops", "dirty.csv", "-o", "s.csv", cwd=folder)
     counted = f"{prior * 800:,.0f}"
     assert f"about {counted} are" in found.stdout or f"The fit counted {counted}:" in found.stdout
 
 
 def test_weights_and_groups(folder):
     options = ("--weight", "stands_for", "--groups", "site", "-o", "w.skops", "--json")
-    found = process("fit", "plain.csv", *FIT, *options, cwd=folder)
+    found = command("fit", "plain.csv", *FIT, *options, cwd=folder)
     assert found.returncode == 0, found.stderr
-    plain = process("fit", "plain.csv", *FIT, "-o", "p.skops", "--json", cwd=folder)
+    plain = command("fit", "plain.csv", *FIT, "-o", "p.skops", "--json", cwd=folder)
     priors = [json.loads(f.stdout)["estimates"]["class_prior"] for f in (found, plain)]
     assert priors[0] != priors[1]
     by_weight = json.loads(found.stdout)["estimates"]["fitted_class_prior"]
     assert f"By weight {by_weight:.1%} of the rows are positive" in found.stderr
     assert "By weight" not in plain.stderr
-    refused = process(
+    refused = command(
         *("fit", "plain.csv", *FIT, "--groups", "site", "--method", "sar-em", "-o", "g.skops"),
         cwd=folder,
     )
@@ -108,7 +108,7 @@ def test_weights_and_groups(folder):
     assert "--groups: SAREMClassifier takes none" in refused.stderr
     table = pd.read_csv(folder / "plain.csv").assign(stands_for=-1)
     table.to_csv(folder / "negative.csv", index=False)
-    refused = process(
+    refused = command(
         *("fit", "negative.csv", *FIT, "--weight", "stands_for", "-o", "g.skops"), cwd=folder
     )
     assert "--weight: 'stands_for' is -1 in row 0" in refused.stderr
@@ -158,12 +158,12 @@ def test_every_command_has_an_example_and_prior_lists_its_methods():
 
 
 def test_an_interrupt_during_the_checks_keeps_the_fit(folder):
-    command = ["fit", "plain.csv", *FIT, "--check", "-o", "i.skops"]
+    given = ["fit", "plain.csv", *FIT, "--check", "-o", "i.skops"]
     # The shell of a test in the background may have told its children to ignore the signal.
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     run = "import sys; from sarlearn.cli import main; main(sys.argv[1:])"
     running = subprocess.Popen(
-        [sys.executable, "-c", start + run, *command],
+        [sys.executable, "-c", start + run, *given],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -178,4 +178,4 @@ def test_an_interrupt_during_the_checks_keeps_the_fit(folder):
     out, err = running.communicate(timeout=240)
     assert "The checks were stopped. The fit is finished and is kept." in err, err
     assert "Wrote i.skops" in out
-    assert process("predict", "i.skops", "plain.csv", "-o", "i.csv", cwd=folder).returncode == 0
+    assert command("predict", "i.skops", "plain.csv", "-o", "i.csv", cwd=folder).returncode == 0

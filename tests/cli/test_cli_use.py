@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_tools import process
+from cli_tools import command
 from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.cli.predict import read_labels
@@ -29,7 +29,7 @@ def test_labels_are_read_as_in_the_table_of_the_fit(notes, expected):
 
 
 def test_predict_keeps_ids_and_order(folder):
-    result = process("predict", "model.skops", "new.parquet", "-o", "scored.csv", cwd=folder)
+    result = command("predict", "model.skops", "new.parquet", "-o", "scored.csv", cwd=folder)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("Scored 1,500 rows; about ")
     scored = pd.read_csv(folder / "scored.csv", dtype={"patient_id": str})

@@ -23,7 +23,7 @@ SMALL = {"n_draws": 19, "n_resamples": 20, "n_starts": 3}
 
 @pytest.fixture(scope="module")
 def table():
-    return patients(1500)[0]
+    return patients(800)[0]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_each_check_is_that_of_the_library(table, model, found):
     low, high = map(float, drawn.interval("class_prior"))
     assert (rows["class prior"]["low"], rows["class prior"]["high"]) == pytest.approx((low, high))
     assert rows["class prior"]["estimate"] == pytest.approx(model[-1].class_prior_)
-    assert found["rows"] == 1500
+    assert found["rows"] == 800
 
 
 def test_odds_have_the_intervals_of_the_contrasts_told(table, model, found):

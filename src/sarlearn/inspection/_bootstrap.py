@@ -22,8 +22,9 @@ from sarlearn.inspection._bootstrap_result import CURVE_POINTS, BootstrapResult
 
 __all__ = ["BootstrapResult", "bootstrap"]
 
-# Groups of rows left out in turn, for the acceleration of BCa.
-JACKKNIFE_GROUPS = 50
+# Groups of rows left out in turn, for the acceleration of BCa: so many at most, and per resample.
+# Who asks for few refits has few made; the ends of the interval are rough then anyway.
+JACKKNIFE_GROUPS, GROUPS_PER_RESAMPLE = 50, 0.5
 MAX_CATEGORIES = 12
 
 
@@ -65,7 +66,7 @@ def bootstrap(
     X, s : the data that it was fitted to
         Rows and labels.
     n_resamples : int >= 20, default=200
-        Number of refits.
+        Number of refits. Half as many again, at most 50, tell the skewness for BCa.
     rows : table or matrix, default=None
         Rows like ``X`` at which ``f(x)`` and ``e(x)`` get intervals.
     groups : array-like of shape (n_rows,), default=None
@@ -114,7 +115,8 @@ def bootstrap(
     first, *draws = generators(random_state, n_resamples + 1)
     units = _units(groups, parts.n_rows)
     n_units = int(units.max()) + 1
-    group = first.permutation(np.arange(n_units) % min(JACKKNIFE_GROUPS, n_units))[units]
+    n_groups = min(JACKKNIFE_GROUPS, int(GROUPS_PER_RESAMPLE * n_resamples), n_units)
+    group = first.permutation(np.arange(n_units) % n_groups)[units]
     weights: list[Any] = [*draws, *((group, j) for j in range(int(group.max()) + 1))]
     found = run_all(partial(_refit, refit, probe, units), weights, n_jobs, "Bootstrap")
     estimates = probe.quantities(parts.final)
