@@ -219,5 +219,6 @@ def test_a_kill_in_the_middle_loses_nothing_that_was_written(step, folder, tmp_p
     assert output.read_bytes() == before
     assert not any(room.iterdir())
     if step == "predict":
-        assert command(*predict, cwd=tmp_path).returncode == 0  # and clears up after the one that was killed
+        # It clears up after the one that was killed.
+        assert command(*predict, cwd=tmp_path).returncode == 0
         assert not any(tmp_path.glob(".scored.parquet.*"))

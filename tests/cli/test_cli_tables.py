@@ -152,9 +152,9 @@ def test_every_command_has_an_example_and_prior_lists_its_methods():
     from sarlearn.priors._compare import default_estimators
 
     assert PRIOR_METHODS.split(", ") == list(default_estimators(random_state=0))
-    for name, command in app.commands.items():
+    for name, one in app.commands.items():
         if name not in ("compile", "sql"):
-            assert f"sarlearn {name}" in (command.epilog or ""), name
+            assert f"sarlearn {name}" in (one.epilog or ""), name
 
 
 def test_an_interrupt_during_the_checks_keeps_the_fit(folder):
