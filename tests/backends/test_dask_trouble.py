@@ -26,6 +26,7 @@ from dask_tools import (
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.backends.dask import read as _partitions
 from sarlearn.backends.dask import rows as _dask
+from sarlearn.classifiers import _cross_fitting, sarem
 from sarlearn.priors import BestBinEstimator, ElkanNoto
 
 pytestmark = quiet
@@ -33,70 +34,73 @@ pytestmark = quiet
 # -- workers and interrupts ---------------------------------------------------------------------
 
 
-class AtIteration:
-    """A scikit-learn callback that does something once, at the second iteration."""
+@pytest.fixture
+def at_iteration(monkeypatch):
+    """Call it with what shall happen once, at the second iteration of a fit; it counts them.
 
-    def __init__(self, action):
-        self.action, self.seen = action, 0
+    By what a fit reports to: scikit-learn's callbacks, which would do, came with its version 1.9.
+    """
 
-    def setup(self, estimator, context):
-        pass
+    def apply(action) -> list[int]:
+        seen: list[int] = []
 
-    def teardown(self, estimator, context):
-        pass
+        def report() -> None:
+            seen.append(len(seen))
+            if len(seen) == 2:
+                action()
 
-    def on_fit_task_begin(self, estimator, context, **data):
-        pass
+        for module in (sarem, _cross_fitting):
+            monkeypatch.setattr(module, "reporter", lambda *of_the_fit, **names: report)
+        return seen
 
-    def on_fit_task_end(self, estimator, context, **data):
-        self.seen += 1
-        if self.seen == 2:
-            self.action()
-        return False
+    return apply
 
 
 @pytest.fixture
-def killer(client, monkeypatch):
-    """A callback that kills a worker, of two which both have a part; another takes its place."""
+def kills(client, at_iteration, monkeypatch):
+    """Call it, and the next fit kills one of two workers, which both have a part.
+
+    Gives the iterations that the fit goes through. Another worker takes the place of the one.
+    """
     monkeypatch.setattr(_partitions, "TASK_BYTES", 1)
     client.wait_for_workers(2, timeout=60)
     processes = set(client.run(os.getpid).values())
-    yield AtIteration(lambda: os.kill(min(processes), signal.SIGKILL))
+    yield lambda: at_iteration(lambda: os.kill(min(processes), signal.SIGKILL))
     client.wait_for_workers(2, timeout=60)
     assert min(processes) not in client.run(os.getpid).values()
 
 
-def test_a_killed_worker_changes_nothing(killer):
+def test_a_killed_worker_changes_nothing(kills):
     model = sar_em(continuous.columns)
     expected = clone_fit(model, continuous)
-    model.set_callbacks(killer)
+    seen = kills()
     model.fit(cut(continuous.X, 7), continuous.s)
-    assert killer.seen > 2
+    assert len(seen) > 2
     agree(model, expected)
 
 
-def test_a_cross_fit_loses_a_worker(killer):
+def test_a_cross_fit_loses_a_worker(kills):
     from sarlearn import CrossFitSARClassifier
 
     settings = {"cv": 2, "Cs": (1.0,), "random_state": 0}
     expected = CrossFitSARClassifier([0, 1], **settings).fit(continuous.X, continuous.s)
     model = CrossFitSARClassifier([0, 1], **settings)
-    model.set_callbacks(killer)
+    seen = kills()
     model.fit(cut(continuous.X, 7), continuous.s)
-    assert killer.seen > 2
+    assert len(seen) > 2
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-8)
     np.testing.assert_allclose(model.propensity_coef_, expected.propensity_coef_, atol=1e-8)
     assert model.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-8)
     np.testing.assert_allclose(model.class_prior_range_, expected.class_prior_range_, atol=1e-6)
 
 
-def test_all_workers_gone_is_told(monkeypatch, tmp_path):
+def test_all_workers_gone_is_told(at_iteration, monkeypatch, tmp_path):
     monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
     monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
     with a_cluster(tmp_path, 1) as (cluster, _):
-        model = sar_em(continuous.columns).set_callbacks(AtIteration(lambda: cluster.scale(0)))
+        at_iteration(lambda: cluster.scale(0))
         with pytest.raises(RuntimeError, match="no worker"):
-            model.fit(cut(continuous.X, 7), continuous.s)
+            sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
 
 
 def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
@@ -117,7 +121,7 @@ def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
             _dask._results(client, futures)
 
 
-def test_an_interrupt_leaves_nothing_behind(client):
+def test_an_interrupt_leaves_nothing_behind(at_iteration, client):
     def interrupt_soon():
         threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
 
@@ -127,7 +131,7 @@ def test_an_interrupt_leaves_nothing_behind(client):
     afterwards.callback(signal.signal, signal.SIGINT, before or signal.SIG_DFL)
     # A fit that does not end before the interrupt comes.
     model = sar_em(continuous.columns, tol=1e-300, max_iter=100_000)
-    model.set_callbacks(AtIteration(interrupt_soon))
+    at_iteration(interrupt_soon)
     with afterwards, pytest.raises(KeyboardInterrupt):
         model.fit(cut(continuous.X, 7), continuous.s)
     for _ in range(50):
@@ -142,11 +146,11 @@ def test_an_interrupt_leaves_nothing_behind(client):
     sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
 
 
-def test_a_closed_cluster_is_told(tmp_path):
+def test_a_closed_cluster_is_told(at_iteration, tmp_path):
     with a_cluster(tmp_path, 1) as (cluster, _):
-        model = sar_em(continuous.columns).set_callbacks(AtIteration(cluster.close))
+        at_iteration(cluster.close)
         with pytest.raises(RuntimeError, match="cluster was closed"):
-            model.fit(cut(continuous.X, 7), continuous.s)
+            sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
 
 
 # -- bad input ----------------------------------------------------------------------------------

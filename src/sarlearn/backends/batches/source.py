@@ -43,7 +43,7 @@ class Batches:
         A path is a Parquet, Arrow or CSV file, or a folder of them; a pattern such as
         ``"data/*.parquet"`` is several, in the order of their names. A callable is called for
         every reading, and returns an iterator of Arrow record batches or tables, or of data frames
-        of pandas or polars.
+        of pandas or polars. A LazyFrame needs polars 1.34 or later.
     columns : sequence of str, default=None
         Columns to learn from; by default all but those that are named as label and weight.
 
@@ -197,6 +197,11 @@ def _reader(source) -> tuple[Callable[[list[str]], Iterator], list[str]]:
     if kind == "duckdb.DuckDBPyRelation":
         return lambda names: _from_duckdb(source, names), list(source.columns)
     if kind == "polars.LazyFrame":
+        if not hasattr(source, "collect_batches"):
+            raise ImportError(
+                "To read a polars LazyFrame in batches needs polars 1.34 or later: "
+                "pip install --upgrade polars. Or give Batches the path of the files."
+            )
         names = source.collect_schema().names()
         return lambda some: source.select(some).collect_batches(maintain_order=True), names
     if callable(source):
