@@ -34,7 +34,8 @@ $(DOCS): pyproject.toml | $(BIN)/python
 demo: $(LIGHT)
 	$(BIN)/sarlearn demo
 
-# Two test processes, one thread each, a file in one of them: what its tests share is made once.
+# Two test processes, one thread each, a file or folder in one of them (tests/conftest.py): what
+# its tests share is made once.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q
 
 # With RANDOM=1 in a random order of tests.

@@ -16,6 +16,36 @@ from scipy.special import expit
 os.environ.setdefault("SARLEARN_COMPILED", "0")
 
 
+# Begun first, the longest before: what comes last is short, and both test processes end together.
+# Tests of such a folder share what takes long to make: a cluster, a model fitted by the command,
+# refits for a page, compiled functions. Elsewhere a file shares what it makes.
+FIRST = ["backends", "engine", "test_sklearn_checks.py", "reporting", "cli", "classifiers"]
+
+
+def room_of(nodeid: str) -> str:
+    """A file, or one of the folders above."""
+    path = nodeid.split("::")[0]
+    return next((name for name in FIRST if path.startswith(f"tests/{name}")), path)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """For ``--dist loadfile``: tests of a room stay in one test process."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Rooms(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return room_of(nodeid)
+
+    config.option.loadscopereorder = False  # else by the number of tests, which tells no time
+    return Rooms(config, log) if config.option.dist == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items):
+    rank = {name: number for number, name in enumerate(FIRST)}
+    items.sort(key=lambda item: rank.get(room_of(item.nodeid), len(FIRST)))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
     """What collecting makes stays to the end: the garbage collector need not look at it.
@@ -117,6 +147,21 @@ def no_data(monkeypatch, tmp_path):
     _loaders._parsed.cache_clear()
     yield
     _loaders._parsed.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def checked():
+    """A table, a cross-fit of it, and its checks: some forty refits, made once."""
+    from sarlearn.reporting import run_checks
+    from sarlearn.tables import make_table_classifier
+    from table_data import patients
+
+    table, drop = patients(800)[0], ["patient_id", "diagnosed"]
+    model = make_table_classifier(
+        ["age", "plan"], drop=drop, method="cross-fit", cv=2, random_state=0
+    ).fit(table, table["diagnosed"])
+    found = run_checks(model, table, table["diagnosed"], n_draws=19, n_resamples=20, n_starts=3)
+    return SimpleNamespace(table=table, model=model, found=found)
 
 
 @pytest.fixture(scope="session")

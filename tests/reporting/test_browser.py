@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from sarlearn.reporting import Report, report, run_checks, summarize
+from sarlearn.reporting import Report, report, summarize
 from sarlearn.tables import make_table_classifier
 from table_data import hostile, patients
 
@@ -24,20 +24,17 @@ THEMES = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(checked, tmp_path_factory):
     """Reports on an ordinary and on a hostile table, as files."""
     folder = tmp_path_factory.mktemp("pages")
-    table = patients(800)[0]
+    table = checked.table
     model = make_table_classifier(["age", "plan"], drop=["patient_id", "diagnosed"])
     model.fit(table, table["diagnosed"])
     ordinary = report(model, table, table["diagnosed"], ids=table["patient_id"], source="p.csv")
     ordinary.save(folder / "ordinary.html")
-    model = make_table_classifier(
-        ["age", "plan"], drop=["patient_id", "diagnosed"], method="cross-fit", cv=2, random_state=0
-    ).fit(table, table["diagnosed"])
-    checks = run_checks(model, table, table["diagnosed"], n_draws=19, n_resamples=20, n_starts=2)
+    command = "sarlearn fit p.csv --check"
     summary = summarize(
-        model, table, table["diagnosed"], checks=checks, command="sarlearn fit p.csv --check"
+        checked.model, table, table["diagnosed"], checks=checked.found, command=command
     )
     Report(summary).save(folder / "checked.html")
     hostile_table = hostile(n=3_000, n_columns=200)

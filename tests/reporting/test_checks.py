@@ -21,22 +21,19 @@ LEFT_OUT = ["patient_id", "diagnosed"]
 SMALL = {"n_draws": 19, "n_resamples": 20, "n_starts": 3}
 
 
-@pytest.fixture(scope="module")
-def table():
-    return patients(800)[0]
+@pytest.fixture
+def table(checked):
+    return checked.table
 
 
-@pytest.fixture(scope="module")
-def model(table):
-    model = make_table_classifier(
-        ["age", "plan"], drop=LEFT_OUT, method="cross-fit", cv=2, random_state=0
-    )
-    return model.fit(table, table["diagnosed"])
+@pytest.fixture
+def model(checked):
+    return checked.model
 
 
-@pytest.fixture(scope="module")
-def found(table, model):
-    return run_checks(model, table, table["diagnosed"], **SMALL)
+@pytest.fixture
+def found(checked):
+    return checked.found
 
 
 def test_each_check_is_that_of_the_library(table, model, found):
