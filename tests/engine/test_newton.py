@@ -79,6 +79,20 @@ def test_negative_curvature_counts_by_its_size():
     np.testing.assert_allclose(lower @ lower.T, [[2.0, 1.0], [1.0, 2.0]])
 
 
+def test_with_a_metric_steps_do_not_depend_on_the_parameters():
+    """``theta = A @ other``: the step of one is that of the other, also from negative curvature."""
+    rng = np.random.default_rng(0)
+    H, A, root = rng.standard_normal((3, 4, 4))
+    H, metric, gradient, zero = H + H.T, root @ root.T, rng.standard_normal(4), np.zeros(4)
+    assert np.linalg.eigvalsh(H).min() < -0.1
+    step = Curvature(H, zero, np.linalg.cholesky(metric)).solve(gradient)
+    other = Curvature(A.T @ H @ A, zero, np.linalg.cholesky(A.T @ metric @ A)).solve(A.T @ gradient)
+    np.testing.assert_allclose(A @ other, step, rtol=1e-7)
+    # Without one they do.
+    other = Curvature(A.T @ H @ A, zero).solve(A.T @ gradient)
+    assert np.abs(A @ other - Curvature(H, zero).solve(gradient)).max() > 0.1
+
+
 def test_a_place_that_is_known_spares_its_pass(bowl):
     start = np.array([3.0, 2.0])
     (place,) = bowl.passes([start], True)

@@ -25,10 +25,14 @@ from sarlearn._engine.stopping import EMResult, History
 
 
 class KnownPropensityProblem:
-    """The problem on rows that know their labels, weights and propensities."""
+    """The problem on rows that know their labels, weights and propensities.
 
-    def __init__(self, rows: Rows, ridge: np.ndarray, tol: float):
-        self.rows, self.ridge, self.tol = rows, ridge, tol
+    ``metric`` is that of :class:`~sarlearn._engine.newton.Curvature`. There are several optima on
+    few rows; with it, which of them is found does not depend on where columns have their zero.
+    """
+
+    def __init__(self, rows: Rows, ridge: np.ndarray, tol: float, metric: np.ndarray | None = None):
+        self.rows, self.ridge, self.tol, self.metric = rows, ridge, tol, metric
         self._wide = rows.shape[1] > DENSE_COLUMNS
 
     def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
@@ -43,7 +47,8 @@ class KnownPropensityProblem:
 
     def curvature(self, place: Place) -> Curvature | WideCurvature:
         of_rows = PointCurvature(known_at(place.theta), "signed")
-        return curvature_at(self.rows, of_rows, place.sums.hessian, self.ridge, rtol=1e-2)
+        hessian = place.sums.hessian
+        return curvature_at(self.rows, of_rows, hessian, self.ridge, 1e-2, self.metric)
 
 
 def known_at(theta: np.ndarray) -> Point:
@@ -58,11 +63,12 @@ def fit_known(
     *,
     tol: float,
     max_iter: int = 500,
+    metric: np.ndarray | None = None,
     report: Callable[[Place], None] = lambda place: None,
 ) -> Climb:
     """Minimise from ``start`` until one more step promises less than ``tol`` (in nats)."""
     ridge = rows.units.ridge(C, float(rows.total(weight_of)))
-    problem = KnownPropensityProblem(rows, ridge, tol)
+    problem = KnownPropensityProblem(rows, ridge, tol, metric)
     return climb(problem, start, max_iter=max_iter, report=report)
 
 
@@ -78,6 +84,8 @@ def run_known(em: SAREM, tol: float, max_iter: int, report: Callable[[], None]) 
         history.record(place.sums.log_likelihood, -place.value, np.nan, prior)
 
     nats = tol**2 * em.total_weight / 2
-    found = fit_known(em.rows, em.C, em.theta, tol=nats, max_iter=max_iter, report=record)
+    metric = getattr(em.curvature, "lower", None)  # many columns have no factor
+    settings = {"tol": nats, "max_iter": max_iter, "metric": metric, "report": record}
+    found = fit_known(em.rows, em.C, em.theta, **settings)
     em.move(found.theta, None)
     return EMResult(len(history), found.converged, history.as_dict())

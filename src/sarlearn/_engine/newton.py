@@ -122,24 +122,29 @@ class Curvature(Memory):
     One that is not positive is taken by the absolute values of its eigenvalues: a step then leads
     away from a saddle instead of to it (Dauphin et al., 2014). On the joint likelihood, EM's
     curvature, which is always positive, took up to 200 steps where this takes ten.
+
+    Eigenvalues depend on where columns have their zero, unless there is a ``metric``: the factor of
+    some positive curvature, in whose units they are taken.
     """
 
-    def __init__(self, hessian: np.ndarray, ridge: np.ndarray):
+    def __init__(self, hessian: np.ndarray, ridge: np.ndarray, metric: np.ndarray | None = None):
         super().__init__()
-        self._lower = cholesky(hessian, ridge)
+        self.lower = cholesky(hessian, ridge, metric)
 
     def _solve(self, gradient: np.ndarray) -> np.ndarray:
-        return dpotrs(self._lower, gradient, lower=1)[0]
+        return dpotrs(self.lower, gradient, lower=1)[0]
 
     def scaled_step(self, gradient: np.ndarray) -> np.ndarray:
-        return dtrtrs(self._lower, gradient, lower=1)[0]
+        return dtrtrs(self.lower, gradient, lower=1)[0]
 
     def least(self, step: np.ndarray) -> float:
-        root = dtrmv(self._lower, step, lower=1, trans=1)
+        root = dtrmv(self.lower, step, lower=1, trans=1)
         return LEAST_SHARE * float(root @ root)
 
 
-def cholesky(hessian: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+def cholesky(
+    hessian: np.ndarray, ridge: np.ndarray, metric: np.ndarray | None = None
+) -> np.ndarray:
     """The factor of ``hessian + diag(ridge)``, made positive where it is not.
 
     Columns may differ by many orders of magnitude: the factor's digits do not depend on their
@@ -155,16 +160,21 @@ def cholesky(hessian: np.ndarray, ridge: np.ndarray) -> np.ndarray:
         lower, failed = dpotrf(H.T, lower=1, clean=0)  # symmetric: LAPACK's order
         if not failed:
             return lower
-    return _factor_of_absolute(H)
+    return _factor_of_absolute(H, metric)
 
 
-def _factor_of_absolute(H: np.ndarray) -> np.ndarray:
-    """The factor of the matrix with absolute eigenvalues, once its diagonal is near one."""
-    scale = np.sqrt(np.maximum(np.abs(H.diagonal()), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(H / scale / scale[:, None])
+def _factor_of_absolute(H: np.ndarray, metric: np.ndarray | None) -> np.ndarray:
+    """The factor of the matrix with absolute eigenvalues, in units in which the metric is one.
+
+    Without a metric, in units in which the diagonal is near one.
+    """
+    if metric is None:
+        metric = np.diag(np.sqrt(np.maximum(np.abs(H.diagonal()), np.finfo(float).tiny)))
+    half = dtrtrs(metric, H, lower=1)[0]
+    values, vectors = np.linalg.eigh(dtrtrs(metric, half.T, lower=1)[0])
     root = vectors * np.sqrt(np.maximum(np.abs(values), LEAST_CURVATURE))
     lower = np.asarray(np.linalg.qr(root.T, mode="r")).T
-    return np.asfortranarray(scale[:, None] * lower * np.sign(lower.diagonal()))
+    return np.asfortranarray(np.tril(metric) @ (lower * np.sign(lower.diagonal())))
 
 
 class WideCurvature(Memory):
@@ -207,11 +217,13 @@ def row_product(block: Block, of_rows, v: np.ndarray) -> np.ndarray:
     return hessian_product(block.X_for_kernels, of_rows(block), v)
 
 
-def curvature_at(rows, of_rows, hessian, ridge, rtol: float = 0.1) -> Curvature | WideCurvature:
+def curvature_at(
+    rows, of_rows, hessian, ridge, rtol: float = 0.1, metric: np.ndarray | None = None
+) -> Curvature | WideCurvature:
     """From the Hessian of a pass; where it made none, from the curvature of each row."""
     if hessian is None:
         return WideCurvature(rows, of_rows, ridge, rtol)
-    return Curvature(hessian, ridge)
+    return Curvature(hessian, ridge, metric)
 
 
 # -- the climb ---------------------------------------------------------------------------------
