@@ -106,7 +106,8 @@ def test_trees_of_a_table_with_categories_left_out_and_kept(data, tmp_path):
     )
     save(model, tmp_path / "model.skops")
     loaded = load(tmp_path / "model.skops")
-    np.testing.assert_array_equal(model.predict_proba(frame), loaded.predict_proba(frame))
+    # LightGBM writes its trees as text, older versions not to the last bit.
+    np.testing.assert_allclose(loaded.predict_proba(frame), model.predict_proba(frame), rtol=1e-14)
 
 
 @pytest.mark.parametrize("learner", [SAREMClassifier, CrossFitSARClassifier])

@@ -261,9 +261,10 @@ def test_a_person_who_watches_sees_progress(call, folder, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     call(*("fit", "patients.csv", "--label", "diagnosed", "--drop", "patient_id"), "-o", "p.skops")
     assert "Fitting 1,500 rows" in screen.getvalue()
+    assert "Comparing with simpler assumptions" in screen.getvalue()
+    pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 counts no steps")
     # SAR-EM, at most seven penalties in each of two rounds, the end.
     assert re.search(r"[1-9]\d* of 16", screen.getvalue())
-    assert "Comparing with simpler assumptions" in screen.getvalue()
     fit = ("fit", "patients.csv", "--label", "diagnosed", "--drop", "patient_id", "--force")
     call(*fit, "--method", "sar-em", "-o", "p.skops")
     rounds = load_file(folder / "p.skops").model[-1].n_iter_

@@ -74,7 +74,10 @@ SEPARABLE = [
 @FEW
 @given(kappa=st.floats(0.05, 0.7), seed=st.integers(0, 2**16))
 def test_separable_classes_give_the_share(estimator, tolerance, kappa, seed):
-    X, s, share = separable(kappa, 4000, 2000, seed)
+    # The best of many bins is noisy: of 31 draws of 4,000 rows two were more than 0.02 too low; of
+    # 61 draws of eight times as many the lowest was by 0.014.
+    times = 8 if isinstance(estimator, BestBinEstimator) else 1
+    X, s, share = separable(kappa, times * 4000, times * 2000, seed)
     assert clone(estimator).fit(X, s).unlabelled_prior_ == pytest.approx(share, abs=tolerance)
 
 

@@ -222,6 +222,19 @@ def test_excel_files(tmp_path, backend):
     assert "has 2 sheets; 'Sheet' was read" in notes[0]
 
 
+@BACKENDS
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_tables_on_standard_input(monkeypatch, backend, kind):
+    table, stream = pl.DataFrame({"id": [7, 8], "age": [31.5, 1 / 3]}), io.BytesIO()
+    write = {"csv": table.write_csv, "parquet": table.write_parquet, "arrow": table.write_ipc}
+    write[kind](stream)
+    stream.seek(0)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+    found = read_table("-", backend=backend)
+    assert type(found).__module__.partition(".")[0] == backend
+    assert [list(found["id"]), list(found["age"])] == [[7, 8], [31.5, 1 / 3]]
+
+
 def test_an_excel_file_on_standard_input(monkeypatch):
     openpyxl = pytest.importorskip("openpyxl")
     book, stream = openpyxl.Workbook(), io.BytesIO()

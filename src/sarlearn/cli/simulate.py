@@ -84,8 +84,7 @@ def simulate(
         )
     backend = frame.implementation
     columns = [nw.new_series(name, values, backend=backend) for name, values in new.items()]
-    result = nw.from_dict({c.name: c for c in [*kept.iter_columns(), *columns]}, backend=backend)
-    write_table(result.to_native(), output)
+    write_table(kept.with_columns(*columns).to_native(), output)
     told: dict[str, Any] = {
         "rows": len(s),
         "positives": int(y.sum()),

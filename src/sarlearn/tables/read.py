@@ -1,5 +1,6 @@
 """Read tables from files as people have them, and say what was odd about them."""
 
+import importlib
 import importlib.util
 import itertools
 import os
@@ -147,7 +148,7 @@ def _unreadable(name: str, kind: str, error: Exception) -> ValueError:
     return ValueError(f"{name} cannot be read as {kind}: {lines[0].rstrip('.')}.")
 
 
-def _read_csv(source: Source, backend: Any, text_columns, missing, options):
+def _read_csv(source: Source, backend: str, text_columns, missing, options):
     import narwhals as nw
 
     dialect = find_dialect(source, **options)
@@ -160,11 +161,11 @@ def _read_csv(source: Source, backend: Any, text_columns, missing, options):
     as_text = [name for name in text_columns if name in header]
     settings = _pandas_settings if backend == "pandas" else _polars_settings
     try:
-        frame = nw.read_csv(
-            source.handle,
-            backend=backend,
-            separator=dialect.separator,
-            **settings(source, dialect, as_text, [*MISSING_WORDS, *missing]),
+        # Not by narwhals, whose older versions read no streams.
+        frame = nw.from_native(
+            importlib.import_module(backend).read_csv(
+                source.handle, **settings(source, dialect, as_text, [*MISSING_WORDS, *missing])
+            )
         )
     except Exception as error:  # each library has its own hierarchy of parse errors
         _refuse_long_lines(source, dialect, error)
@@ -183,6 +184,7 @@ def _pandas_settings(source: Source, dialect: Dialect, as_text, missing) -> dict
     # pandas 2 loses the last digits unless told not to; from 3 on it does not, and the word is old.
     exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
     return exact | {
+        "sep": dialect.separator,
         "dtype": dict.fromkeys(as_text, str),
         "na_values": missing,
         "keep_default_na": False,
@@ -197,6 +199,7 @@ def _polars_settings(source: Source, dialect: Dialect, as_text, missing) -> dict
     import polars as pl
 
     return {
+        "separator": dialect.separator,
         "schema_overrides": dict.fromkeys(as_text, pl.String),
         "null_values": missing,
         "infer_schema_length": None,
@@ -295,10 +298,8 @@ def _plain_numbers(frame, as_text: Sequence[str]):
     return frame.with_columns(*changed) if changed else frame
 
 
-def _read_parquet(source: Source, backend: Any):
-    import narwhals as nw
-
-    return nw.read_parquet(source.handle, backend=backend).to_native()
+def _read_parquet(source: Source, backend: str):
+    return importlib.import_module(backend).read_parquet(source.handle)
 
 
 def _read_arrow(source: Source, backend: Any):
