@@ -51,7 +51,7 @@ def test_a_result_is_a_table_and_a_figure(outputs, name):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_progress_needs_no_widgets(outputs):
     said = "".join(o.text for o in outputs["bootstrap"] if o.output_type == "stream")
-    assert "Bootstrap: 70 of 70" in said
+    assert "Bootstrap: 30 of 30" in said
     said = "".join(o.text for o in outputs["compare_priors"] if o.output_type == "stream")
     assert "[2/2] SAR-EM" in said
     assert "ipywidgets" not in said
