@@ -23,6 +23,8 @@ from sarlearn.inspection import (
 from sarlearn.tables import make_table_classifier
 from table_data import patients
 
+pytestmark = pytest.mark.usefixtures("fits_alone")
+
 
 @pytest.fixture(scope="module")
 def table():

@@ -10,6 +10,8 @@ from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClas
 from sarlearn.inspection import identifiability
 from sarlearn.inspection._identifiability import _explained
 
+pytestmark = pytest.mark.usefixtures("fits_alone")
+
 
 def make(slope=5.0, seed=0, n=1500):
     rng = np.random.default_rng(seed)

@@ -21,6 +21,8 @@ from sarlearn.metrics import (
     ipw_scores,
 )
 
+pytestmark = pytest.mark.usefixtures("fits_alone")
+
 HARD = {
     "recall": (ipw_recall_score, metrics.recall_score),
     "precision": (ipw_precision_score, metrics.precision_score),

@@ -23,6 +23,8 @@ from sarlearn.tables import FromColumns, TableEncoder, make_table_classifier
 from sarlearn.tables.names import origin, output_name
 from table_data import patients
 
+pytestmark = pytest.mark.usefixtures("fits_alone")
+
 LEFT_OUT = ("patient_id", "diagnosed")
 
 
