@@ -202,7 +202,7 @@ def test_calibrated_classifier():
     "base",
     [
         HistGradientBoostingClassifier(
-            max_iter=20, learning_rate=0.3, max_leaf_nodes=6, random_state=0
+            max_iter=20, learning_rate=0.3, max_leaf_nodes=6, max_bins=32, random_state=0
         ),
         RandomForestClassifier(10, min_samples_leaf=10, random_state=0),
         make_pipeline(StandardScaler(), LogisticRegression()),
