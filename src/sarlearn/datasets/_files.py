@@ -195,12 +195,15 @@ def _progress(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
     try:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+        console = Console(stderr=True)
     except ImportError:
+        console = None
+    if console is None or not console.is_terminal:  # a disabled bar of rich 13 ends a line
         yield lambda n: None
         return
-    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console) as bar:
         task = bar.add_task(f"Downloading {name}", total=total)
         yield lambda n: bar.update(task, advance=n)
 
