@@ -6,6 +6,7 @@ settings other than the paper's.
 
 from collections.abc import Iterator
 from dataclasses import asdict, fields
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -81,11 +82,12 @@ def label_seed(*names: Any, labelling: int) -> int:
     return seed_from("labels", *names, *([labelling] if labelling else []))
 
 
-def attribute_order(dataset: str, size: int) -> list[tuple[str, ...]]:
+@cache  # grids ask for it again and again, of more data sets than stay loaded
+def attribute_order(dataset: str, size: int) -> tuple[tuple[str, ...], ...]:
     """All combinations of eligible attributes, shuffled: any first few are a random sample."""
     possible = list(combinations(load(dataset).eligible, size))
     order = np.random.default_rng(seed_from("order", dataset, size)).permutation(len(possible))
-    return [possible[i] for i in order]
+    return tuple(possible[i] for i in order)
 
 
 def measure(
