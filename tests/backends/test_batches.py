@@ -75,7 +75,7 @@ KINDS = ["pattern", "folder", "dataset", "table", "duckdb", "polars", "frames", 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_source(data, files, kind):
+def test_every_source(data, files, kind, fits_alone):
     source = sources(data, files)[kind]
     if kind == "polars" and not hasattr(source, "collect_batches"):
         pytest.skip("LazyFrames are read in batches from polars 1.34 on")

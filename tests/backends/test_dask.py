@@ -48,7 +48,7 @@ def made(monkeypatch):
     return rows
 
 
-@pytest.mark.parametrize("n_parts", [1, 7, 50])
+@pytest.mark.parametrize("n_parts", [1, 7, 20])
 @pytest.mark.parametrize("data", [continuous, discrete], ids=["columns", "groups"])
 def test_dense(client, made, data, n_parts):
     for settings in ({}, {"stop": "fixed_point", "tol": 1e-5}):
@@ -59,7 +59,7 @@ def test_dense(client, made, data, n_parts):
     assert set(made[0]._places) <= set(client.nthreads())  # the workers hold them, not we
 
 
-@pytest.mark.parametrize("n_parts", [1, 7, 50])
+@pytest.mark.parametrize("n_parts", [1, 7, 20])
 @pytest.mark.parametrize("data", [continuous, discrete], ids=["columns", "groups"])
 def test_sparse_and_unknown_chunks(client, made, data, n_parts):
     expected = clone_fit(sar_em(data.columns), data)
@@ -80,7 +80,7 @@ def test_labels_in_memory_beside_unknown_chunks(client, made):
     assert made[0].is_sparse
 
 
-@pytest.mark.parametrize("n_parts", [1, 7, 50])
+@pytest.mark.parametrize("n_parts", [1, 7, 20])
 def test_frames_with_weights(client, n_parts):
     table = pd.DataFrame(continuous.X, columns=list("abcdef"))
     table["s"], table["weight"] = continuous.s, weight
