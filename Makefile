@@ -35,8 +35,8 @@ demo: $(LIGHT)
 	$(BIN)/sarlearn demo
 
 # Two test processes, one thread each, a file or folder in one of them (tests/conftest.py): what
-# its tests share is made once.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q
+# its tests share is made once. Processes that tests start find the package compiled to bytecode.
+PYTEST = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile -q
 
 # With RANDOM=1 in a random order of tests.
 test: $(READY)
