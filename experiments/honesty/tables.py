@@ -14,6 +14,7 @@ from sarlearn.datasets import load_occupancy
 
 from ..harness import data as paper
 from ..harness.cells import seed_from
+from . import r_tables
 
 SIMULATED_ROWS = 1500
 
@@ -44,6 +45,8 @@ def load(name: str, max_rows: int, seed: int) -> Table:
 def _stored(source: str, title: str):
     if source == "uci":
         return _uci(title)
+    if source == "r":
+        return r_tables.load(title)
     if source == "forest":
         return _forest(*map(int, title.split("-")))
     if source == "occupancy":
