@@ -112,7 +112,7 @@ def test_4_heavy_tails(learner):
         assert abs(model.class_prior_ - y.mean()) > 0.1
         assert any(isinstance(one, UnidentifiedWarning) for one in warned)
     else:
-        assert abs(model.class_prior_ - y.mean()) < 0.05
+        assert abs(model.class_prior_ - y.mean()) < 0.1
 
 
 def test_5_a_driver_that_was_not_named_is_found():
@@ -197,9 +197,9 @@ def test_one_sample_is_taken_where_nothing_else_is_said():
 def test_words_follow_width_and_sure_rows():
     assert certainty(0.17, 1.0) == "well"
     assert certainty(0.19, 1.0) == "roughly"
-    assert certainty(0.49, 1.0) == "roughly"
+    assert certainty(0.39, 1.0) == "roughly"
     assert certainty(0.3, 0.5) == "only by the model's shape"
-    assert certainty(0.51, 1.0) == "not at all"
+    assert certainty(0.41, 1.0) == "not at all"
 
 
 def test_an_estimate_that_others_contradict_is_as_good_as_a_wider_one():

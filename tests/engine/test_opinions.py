@@ -13,7 +13,8 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import LinearScorer, cross_fit
 from sarlearn._engine.flexible import kernel_scores
 from sarlearn._engine.folds import Folds
-from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.known_prior import ImaginedRows
+from sarlearn._engine.label_model import NOTHING, LabelModel
 from sarlearn._engine.opinions import Listener, Opinion, consensus
 
 
@@ -79,7 +80,9 @@ def test_an_opinion_is_the_label_models():
     score, attributes = rng.normal(size=600), rng.normal(2.0, 3.0, size=(600, 1))
     e = expit((attributes[:, 0] - 2) / 3)
     labelled = rng.random(600) < expit(3 * score) * e
-    model = LabelModel(score, attributes, labelled, propensity_ridge=1.0)
+    # Rows that stand for four times as many have a quarter of what is imagined beside all of them.
+    imagine = ImaginedRows(1.0, 0.5)
+    model = LabelModel(score, attributes, labelled, propensity_ridge=1.0, imagine=imagine)
     fit = model.fit()
     profile = model.profile(fit)
     said, eta, zeta = Listener(attributes, labelled, None, 0.5).opinion("mine", score)
@@ -123,7 +126,7 @@ def test_the_cross_fit_tells_the_average():
     scorer = LinearScorer(3, [1.0], lambda: None)
     columns = np.array([0, 1])
     found, alone = (
-        cross_fit(rows, columns, scorer, labels_alone=labels_alone)
+        cross_fit(rows, columns, scorer, imagine=NOTHING, labels_alone=labels_alone)
         for labels_alone in (True, False)
     )
     agreed = found.consensus
@@ -140,3 +143,21 @@ def test_the_cross_fit_tells_the_average():
     assert agreed.weights / agreed.weights.sum() == pytest.approx(counted / counted.sum())
     assert agreed.opinions[0].class_prior == found.labels.class_prior
     assert agreed.opinions[0].log_likelihood == pytest.approx(found.labels.log_likelihood)
+
+
+def test_rows_are_imagined_where_labels_alone_speak():
+    """They draw the class prior of little data towards a half, and the propensity with it."""
+    data = make_pu(400)
+    splits = StratifiedKFold(3, shuffle=True, random_state=0).split(data.X, data.s)
+    rows = RowBlocks(data.X).attach(labelled=data.s, folds=Folds.of(list(splits), 400).flags)
+
+    def found(imagine, labels_alone=True):
+        scorer = LinearScorer(3, [1.0], lambda: None)
+        return cross_fit(rows, np.array([0, 1]), scorer, imagine=imagine, labels_alone=labels_alone)
+
+    none, some, many = (found(ImaginedRows(k, k)) for k in (0.0, 4.0, 1000.0))
+    away = [abs(one.labels.class_prior - 0.5) for one in (none, some, many)]
+    assert away[0] > away[1] > away[2]
+    assert abs(some.class_prior - 0.5) < abs(none.class_prior - 0.5)
+    alone = [found(ImaginedRows(k, k), labels_alone=False) for k in (0.0, 1000.0)]
+    assert alone[0].class_prior == alone[1].class_prior

@@ -23,10 +23,10 @@ from sarlearn._engine.columns import conditioned
 from sarlearn._engine.held_out import ROUGH, FoldFits, rows_per_column, with_score
 from sarlearn._engine.kernels import logits, sigmoids
 from sarlearn._engine.known import fit_known
-from sarlearn._engine.known_prior import KnownPrior
-from sarlearn._engine.label_model import LabelFit, LabelModel, Profile
+from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
+from sarlearn._engine.label_model import NOTHING, LabelFit, LabelModel, Profile
 from sarlearn._engine.newton import Climb
-from sarlearn._engine.opinions import Consensus, Opinion, consensus_of_rows
+from sarlearn._engine.opinions import IMAGINED, Consensus, Opinion, consensus_of_rows
 from sarlearn._engine.propensity import attributes, label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import SAREMFit, fit_sar_em
@@ -105,6 +105,7 @@ def cross_fit(
     propensity_C: float = 1.0,
     max_iter: int = 500,
     prior: KnownPrior | None = None,
+    imagine: ImaginedRows = IMAGINED,
     labels_alone: bool = True,
     report: Callable[[], None] = lambda: None,
 ) -> CrossFit:
@@ -113,10 +114,12 @@ def cross_fit(
     Where :func:`nothing_left`, SAR-EM's propensity stays: the label model would then be free to
     exchange the two factors, and did (class probabilities with an AUC of 0.07).
 
-    ``prior`` is what is known of the class prior. Other scores have a say where ``labels_alone``
-    speak, of one sample and without audits, and the prior does not bind. ``report`` is called after
-    the first step; the scorer reports its own.
+    ``prior`` is what is known of the class prior, ``imagine`` what is imagined beside the rows of
+    the label model where ``labels_alone`` speak. Other scores have a say there, too: of one
+    sample, without audits, and where the prior does not bind. ``report`` is called after the first
+    step; the scorer reports its own.
     """
+    imagine = imagine if labels_alone else NOTHING
     rows = conditioned(rows)
     units = rows.units.of(columns)
     start = first_propensity(
@@ -127,7 +130,7 @@ def cross_fit(
     kept = nothing_left(rows, columns)
     for _ in range(1 if kept else ROUNDS):
         rows, theta = scorer(rows.map(_with_propensity, columns, phi), theta)
-        model, labels = fit_labels(rows, columns, known=kept)
+        model, labels = fit_labels(rows, columns, imagine, known=kept)
         free = labels
         if prior is not None:
             labels = model.fit_with(prior, free)
@@ -140,7 +143,9 @@ def cross_fit(
     agreed, labels_only = None, free.class_prior
     if labels_alone and not kept and labels is free:  # what is known does not bind
         admitted = profile if prior is None else model.profile(free)
-        agreed = _consensus(rows, columns, free, admitted, start)
+        agreed = _consensus(rows, columns, free, admitted, start, imagine)
+        if agreed is None and prior is None:  # few rows: their range must not rest on imagined ones
+            profile = model.profile_of_labels(free)
     if agreed is not None:
         labels_only = agreed.class_prior
         if prior is not None and prior.pull(labels_only) is not None:
@@ -164,14 +169,19 @@ def cross_fit(
 
 
 def _consensus(
-    rows: Rows, columns: np.ndarray, labels: LabelFit, profile: Profile, start: SAREMFit
+    rows: Rows,
+    columns: np.ndarray,
+    labels: LabelFit,
+    profile: Profile,
+    start: SAREMFit,
+    imagine: ImaginedRows,
 ) -> Consensus | None:
     """The end of step 4: what the label model says, averaged with what flexible scores say."""
     phi = np.append(labels.propensity_coef, labels.propensity_intercept)
     ends = (labels.class_prior, profile.low, profile.high)
     own = Opinion("the model's own", *ends, labels.log_likelihood, phi)
     line = (labels.slope, labels.intercept)
-    return consensus_of_rows(rows, columns, own, line, start.class_prior)
+    return consensus_of_rows(rows, columns, own, line, start.class_prior, imagine)
 
 
 # -- the steps ---------------------------------------------------------------------------------
@@ -239,11 +249,17 @@ def search(value: Callable[[int], float], Cs: np.ndarray, first: float, margin: 
     return int(order[max(found, key=found.__getitem__)])
 
 
-def fit_labels(rows: Rows, columns: np.ndarray, *, known: bool) -> tuple[LabelModel, LabelFit]:
+def fit_labels(
+    rows: Rows, columns: np.ndarray, imagine: ImaginedRows, *, known: bool
+) -> tuple[LabelModel, LabelFit]:
     """Step 3: the label model; where the propensity is ``known``, only that of the scores."""
     of = np.empty(0, dtype=np.intp) if known else columns
     model = LabelModel.on_rows(
-        rows.map(_label_block, of), len(of), propensity_ridge=PROPENSITY_RIDGE, known=known
+        rows.map(_label_block, of),
+        len(of),
+        propensity_ridge=PROPENSITY_RIDGE,
+        imagine=NOTHING if known else imagine,
+        known=known,
     )
     return model, model.fit()
 

@@ -57,6 +57,9 @@ class ImaginedRows(NamedTuple):
     of_each_class: float = 0.0
     labelled: float = 0.0
 
+    def times(self, factor: float) -> "ImaginedRows":
+        return ImaginedRows(factor * self.of_each_class, factor * self.labelled)
+
 
 def imagined(count: float, share: float) -> tuple[float, float, float]:
     """Loss of so many rows with and without, and its derivatives by the logit of their share."""

@@ -10,6 +10,7 @@ where ``P(s=1|x)`` saturates. Inputs are standardised inside. Parameters are kep
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,8 +38,9 @@ from sarlearn._engine.rows import Rows
 
 # On slopes of standardised inputs, and on intercepts: enough to keep the optimum finite.
 RIDGE, INTERCEPT_RIDGE = 1e-2, 1e-6
-# Label frequencies the search starts from.
-STARTS = (0.15, 0.5, 0.9)
+# Label frequencies the search starts from; beside imagined rows, where the likelihood has hardly a
+# second maximum, two of them end where three do.
+STARTS, FEWER_STARTS = (0.15, 0.5, 0.9), (0.25, 0.8)
 # Starts are compared on about this many rows; the best is then fitted on all.
 START_ROWS = 20_000
 # Half the 95 % quantile of chi-square with one degree of freedom: the profile's drop.
@@ -46,6 +48,8 @@ PROFILE_DROP = 1.92
 # A climb ends when a step promises less than this, in nats: that to the maximum, those from several
 # starts to compare them, and those along the profile.
 TOLERANCE, START_TOLERANCE, PROFILE_TOLERANCE = 5e-10, 1e-2, 1e-4
+# A point of the profile this near its end, by the root of the drop, gives the end by proportion.
+NEAR_END = 0.2
 # No parameter moves by more than this in a step.
 LONGEST_STEP = 8.0
 NOTHING = ImaginedRows()
@@ -124,27 +128,34 @@ class LabelModel:
         )
         if known_propensity is not None:
             rows = rows.attach(e=known_propensity, not_e=1.0 - known_propensity)
-        n_attributes = rows.shape[1]
-        self._set(rows, n_attributes, propensity_ridge, slope_pull, known_propensity is not None)
-        self._imagine = imagine
+        known = known_propensity is not None
+        self._set(rows, rows.shape[1], propensity_ridge, slope_pull, known, imagine)
 
     @classmethod
     def on_rows(
-        cls, rows: Rows, n_attributes: int, *, propensity_ridge: float = RIDGE, known: bool = False
+        cls,
+        rows: Rows,
+        n_attributes: int,
+        *,
+        propensity_ridge: float = RIDGE,
+        imagine: ImaginedRows = NOTHING,
+        known: bool = False,
     ) -> "LabelModel":
         """The same for rows whose matrix has the attributes, and that know their score."""
         model = cls.__new__(cls)
-        model._set(rows, n_attributes, propensity_ridge, None, known)
+        model._set(rows, n_attributes, propensity_ridge, None, known, imagine)
         return model
 
-    def _set(self, rows: Rows, n_attributes: int, propensity_ridge, slope_pull, known) -> None:
+    def _set(
+        self, rows: Rows, n_attributes: int, propensity_ridge, slope_pull, known, imagine
+    ) -> None:
         rows = rows.settled()
         self.label_share, self._total = label_share(rows), float(rows.total(weight_of))
         self._center, self._scale = standards(rows)
         self._rows = rows.map(standardised, self._center, self._scale)
         self._slope_pull, self._known = slope_pull, known
         self._prior_pull: PriorPull | None = None
-        self._imagine = NOTHING
+        self._imagine: ImaginedRows = imagine
         self._ridge = np.full(n_attributes + 3, RIDGE)
         self._ridge[2:-1] = propensity_ridge
         self._ridge[[1, -1]] = INTERCEPT_RIDGE
@@ -161,7 +172,7 @@ class LabelModel:
         if warm is not None:
             return self.described(self._climb(self._at(warm), max_steps=max_steps).theta)
         part = self._part()
-        starts: Sequence[float] = STARTS
+        starts: Sequence[float] = STARTS if self._imagine == NOTHING else FEWER_STARTS
         if self._known:
             starts = [float(part._rows.total(weighed_propensity)) / part._total]
         tries = (part._climb(part._start(c, slope), tol=START_TOLERANCE) for c in starts)
@@ -209,8 +220,7 @@ class LabelModel:
         rows = self._rows.part(START_ROWS)
         if rows is None:
             return self
-        part = object.__new__(LabelModel)
-        part.__dict__.update(self.__dict__)
+        part = copy(self)
         part._rows, part._total = rows, float(rows.total(weight_of))
         return part
 
@@ -252,6 +262,14 @@ class LabelModel:
         values = np.array([seen[prior] for prior in priors])
         return Profile(ends[0], ends[1], priors, values)
 
+    def profile_of_labels(self, fit: LabelFit) -> Profile:
+        """The same by the labels alone, without what is imagined; it holds the prior of ``fit``."""
+        alone = copy(self)
+        alone._imagine = NOTHING
+        found = alone.profile(alone.fit(warm=fit))
+        found.low, found.high = min(found.low, fit.class_prior), max(found.high, fit.class_prior)
+        return found
+
     def profile_with(self, prior: KnownPrior, free: LabelFit, fit: LabelFit) -> Profile:
         """The same with what is known of the class prior, which ``fit`` knows and ``free`` not.
 
@@ -285,10 +303,11 @@ class LabelModel:
             pulled = self._climb(theta, pull, tol=PROFILE_TOLERANCE)
             (place,) = _Objective(self).passes([pulled.theta], False)
             prior = min(place.sums.positives / self._total, 1.0)
-            seen[prior] = -place.sums.loss
+            # With the penalty and what is imagined: it falls from the maximum of both.
+            seen[prior] = fit.log_likelihood - (place.value - top.value)
             drop = float(np.sqrt(max(place.value - top.value, 0.0) / PROFILE_DROP))
-            if abs(drop - 1) < 0.03:
-                return prior
+            if abs(drop - 1) < NEAR_END:
+                return fit.class_prior + (prior - fit.class_prior) / drop
             if drop < 1:
                 inside, theta = (goal, drop), pulled.theta
                 if goal == last:

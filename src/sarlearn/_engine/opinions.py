@@ -18,6 +18,7 @@ from scipy.special import expit
 
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.flexible import kernel_scores, standardised
+from sarlearn._engine.known_prior import ImaginedRows
 from sarlearn._engine.label_model import LabelModel
 from sarlearn._engine.likelihood import log_chance
 from sarlearn._engine.rows import Rows, stack
@@ -27,6 +28,9 @@ MAX_ROWS = 2000
 MIN_ROWS, MIN_LABELLED = 200, 20
 # Ridge on the propensity's standardised slopes, as in the cross-fit.
 PROPENSITY_RIDGE = 1.0
+# What is imagined beside the rows, unless a learner says otherwise. Twice or half of it is as good;
+# more labelled rows draw the answer where few positives are labelled.
+IMAGINED = ImaginedRows(4.0, 2.0)
 # Labels are divided by no smaller propensity.
 LEAST_PROPENSITY = 0.05
 # An opinion that explains the labels worse by so many nats counts for a factor e less. Between 3
@@ -167,11 +171,21 @@ class Listener:
     weight : ndarray of shape (n_rows,) or None
     shrink : float
         Ranges are that many times as wide: below 1 where the rows stand for more.
+    imagine : ImaginedRows
+        Beside all the rows that these stand for.
     """
 
-    def __init__(self, attributes: np.ndarray, labelled: np.ndarray, weight, shrink: float = 1.0):
+    def __init__(
+        self,
+        attributes: np.ndarray,
+        labelled: np.ndarray,
+        weight,
+        shrink: float = 1.0,
+        imagine: ImaginedRows = IMAGINED,
+    ):
         self._attributes, self._labelled = attributes, labelled
         self._weight, self._shrink = weight, shrink
+        self._imagine = imagine.times(shrink**2)
 
     def opinion(self, name: str, scores: np.ndarray) -> tuple[Opinion, np.ndarray, np.ndarray]:
         """What a held-out score says, and the logits of ``f`` and ``e`` by its label model."""
@@ -211,11 +225,16 @@ class Listener:
 
     def _model(self, scores, attributes) -> LabelModel:
         data = (scores, attributes, self._labelled, self._weight)
-        return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE)
+        return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE, imagine=self._imagine)
 
 
 def consensus_of_rows(
-    rows: Rows, columns: np.ndarray, own: Opinion, line: tuple[float, float], start: float
+    rows: Rows,
+    columns: np.ndarray,
+    own: Opinion,
+    line: tuple[float, float],
+    start: float,
+    imagine: ImaginedRows,
 ) -> Consensus | None:
     """The consensus about rows that know their held-out score; None where they are too few.
 
@@ -227,7 +246,7 @@ def consensus_of_rows(
         return None
     X = some.X.toarray() if hasattr(some.X, "toarray") else np.asarray(some.X, dtype=float)
     shrink = float(np.sqrt(len(X) / rows.shape[0]))
-    listener = Listener(X[:, columns], some.labelled, some.weight, shrink)
+    listener = Listener(X[:, columns], some.labelled, some.weight, shrink, imagine)
     zeta = listener.logits(own.propensity)  # type: ignore[arg-type]
     scores: np.ndarray = some.score  # type: ignore[assignment]
     value = listener.log_likelihood(line[0] * scores + line[1], zeta)

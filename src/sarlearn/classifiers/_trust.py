@@ -27,13 +27,12 @@ from sarlearn.exceptions import (
 
 # Widths of the range, were it not cut at 1 and at the share of labels: up to the first the class
 # prior is pinned down well, up to the second roughly, beyond it not at all. Like the next, chosen
-# on one half of experiments/honesty.
-NARROW, WIDE = 0.18, 0.5
-# The range reaches so many standard errors to either side. 1.64 held the truth in 91 of 100 cells
+# on the cells of experiments/honesty that are to choose by.
+NARROW, WIDE = 0.18, 0.4
+# The range reaches so many standard errors to either side. 1.6 held the truth in 90 of 100 cells
 # that it was chosen on.
 REACH = 1.8
-# An estimate that is further off than this is wrong for most purposes. At a width of 0.5 it is
-# about as likely as not.
+# An estimate that is further off than this is wrong for most purposes.
 BAD = 0.1
 # What the background weighs, in units of the labelled rows. Between 10 and 100 the answer still
 # moves with the number of background rows; at 1,000 EM crawls.

@@ -85,6 +85,11 @@ class CrossFitSARClassifier(SARClassifier):
         Of the first step, see :class:`SAREMClassifier`.
     propensity_C : float > 0, default=1.0
         Inverse penalty of the propensity in the first step; the label model has none.
+    imagined_rows : float >= 0, default=4.0
+        Positives that are imagined beside the data in steps 3 and 4, and as many negatives; of the
+        positives, half as many labelled and unlabelled ones. Where the labels say little of the
+        class prior, it is drawn towards a half, not to one of the ends. 0 leaves it to the labels.
+        Nothing is imagined where audited classes are given, or with ``single_sample=False``.
     max_iter : int >= 1, default=500
         Of each fit: EM iterations, or passes over the data.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
@@ -129,7 +134,7 @@ class CrossFitSARClassifier(SARClassifier):
         The width of that range.
     certainty_ : {"well", "roughly", "only by the model's shape", "not at all"}
         How far the labels pin the class prior down: the range, before it is cut at the share of
-        labels and at 1, is at most 0.18 wide, or at most 0.5; no row is surely positive, or the
+        labels and at 1, is at most 0.18 wide, or at most 0.4; no row is surely positive, or the
         labels contradict the form of the models; or neither. ``fit`` warns in the last two cases
         (:class:`~sarlearn.exceptions.TrustWarning`).
     goodness_ : dict of str to float
@@ -227,6 +232,7 @@ class CrossFitSARClassifier(SARClassifier):
         cv=5,
         decay=0.9,
         propensity_C=1.0,
+        imagined_rows=4.0,
         max_iter=500,
         classifier=None,
         single_sample=True,
@@ -241,6 +247,7 @@ class CrossFitSARClassifier(SARClassifier):
         self.cv = cv
         self.decay = decay
         self.propensity_C = propensity_C
+        self.imagined_rows = imagined_rows
         self.max_iter = max_iter
         self.classifier = classifier
         self.single_sample = single_sample

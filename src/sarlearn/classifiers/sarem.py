@@ -143,7 +143,7 @@ class SAREMClassifier(SARClassifier):
         The width of that range.
     certainty_ : {"well", "roughly", "only by the model's shape", "not at all"}
         How far the labels pin the class prior down: the range, before it is cut at the share of
-        labels and at 1, is at most 0.18 wide, or at most 0.5; no row is surely positive, or the
+        labels and at 1, is at most 0.18 wide, or at most 0.4; no row is surely positive, or the
         labels contradict the form of the models; or neither. ``fit`` warns in the last two cases
         (:class:`~sarlearn.exceptions.TrustWarning`).
     goodness_ : dict of str to float

@@ -30,7 +30,7 @@ class CrossFitPrior(PriorEstimator):
     ----------
     propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
-    Cs, cv, decay, propensity_C, max_iter, classifier : as there
+    Cs, cv, decay, propensity_C, imagined_rows, max_iter, classifier : as there
         See :class:`~sarlearn.CrossFitSARClassifier`.
     scaling : {"minmax", "standard", "none"}, default="minmax"
         What the columns are divided by first; the penalties ``Cs`` mean columns of size one.
@@ -95,6 +95,7 @@ class CrossFitPrior(PriorEstimator):
         cv=5,
         decay=0.9,
         propensity_C=1.0,
+        imagined_rows=4.0,
         max_iter=500,
         classifier=None,
         scaling="minmax",
@@ -106,6 +107,7 @@ class CrossFitPrior(PriorEstimator):
         self.cv = cv
         self.decay = decay
         self.propensity_C = propensity_C
+        self.imagined_rows = imagined_rows
         self.max_iter = max_iter
         self.classifier = classifier
         self.scaling = scaling
@@ -129,12 +131,13 @@ class CrossFitPrior(PriorEstimator):
         self.slope_, self.class_prior_ = float(labels.slope), found.class_prior
         self.propensity_features_ = columns
         look_at_cross_fit(self, found)
+        best = max(labels.log_likelihood, float(profile.log_likelihood.max()))
         self.curve_ = PriorCurve(
             profile.class_prior,
-            profile.log_likelihood - labels.log_likelihood,
+            profile.log_likelihood - best,
             "class prior",
             "log-likelihood of the labels, relative to the best",
-            marker=(labels.class_prior, 0.0),
+            marker=(labels.class_prior, labels.log_likelihood - best),
             level=-PROFILE_DROP,
             level_name="edge of the range",
             name="profile log-likelihood",
