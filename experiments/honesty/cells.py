@@ -30,12 +30,11 @@ WORDS = ("well", "roughly", "only by the model's shape", "not at all")
 
 def cells(settings: Fields) -> Iterator[Fields]:
     """Every data set, case and seed for every learner; rare cases with the first seed only."""
-    data_sets = settings["data_sets"] + settings.get("unseen", [])
     for number, seed in enumerate(settings["seeds"]):
         chosen = settings["cases"] + (settings["rare_cases"] if number == 0 else [])
         for learner in settings["learners"]:
             for case in chosen:
-                for name in data_sets:
+                for name in settings["data_sets"]:
                     yield {
                         "data_set": name,
                         "case": case,
