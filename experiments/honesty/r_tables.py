@@ -59,6 +59,22 @@ SOURCES = {
     ),
     "titanic": Source("Stat2Data", "Titanic", "Survived", 0.5, ("Name", "SexCode")),
     "chains": Source("survival", "flchain", "death", 0.5, ("futime", "chapter")),
+    "affairs": Source("AER", "Affairs", "affairs", 0.5),
+    "swiss": Source("AER", "SwissLabor", "participation", "yes"),
+    "smokers": Source("AER", "SmokeBan", "smoker", "yes"),
+    "high income": Source("AER", "CollegeDistance", "income", "high"),
+    "computers": Source("Ecdat", "Computers", "premium", "no"),
+    "wages": Source("ISLR", "Wage", "wage", "median", ("logwage",)),
+    "cars": Source("ISLR", "Auto", "mpg", "median", ("name",)),
+    "homeless": Source("mosaicData", "HELPrct", "homeless", "homeless", ("id",)),
+    "arrests": Source("carData", "Arrests", "released", "No"),
+    "aids": Source("MASS", "Aids2", "status", "D", ("death",)),
+    "concrete": Source("modeldata", "concrete", "compressive_strength", "median"),
+    "ames": Source("modeldata", "ames", "Sale_Price", "median"),
+    "diamonds": Source("ggplot2", "diamonds", "price", "median"),
+    "head injury": Source("DAAG", "headInjury", "clinically.important.brain.injury", 0.5),
+    "rotterdam": Source("survival", "rotterdam", "death", 0.5, ("pid", "rtime", "recur", "dtime")),
+    "hotels": Source("modeldata", "hotel_rates", "avg_price_per_room", "median", ("arrival_date",)),
 }
 
 

@@ -81,7 +81,7 @@ def test_an_opinion_is_the_label_models():
     e = expit((attributes[:, 0] - 2) / 3)
     labelled = rng.random(600) < expit(3 * score) * e
     # Rows that stand for four times as many have a quarter of what is imagined beside all of them.
-    imagine = ImaginedRows(1.0, 0.5)
+    imagine = ImaginedRows(1.0, 1.0)
     model = LabelModel(score, attributes, labelled, propensity_ridge=1.0, imagine=imagine)
     fit = model.fit()
     profile = model.profile(fit)

@@ -115,11 +115,11 @@ def cross_fit(
     exchange the two factors, and did (class probabilities with an AUC of 0.07).
 
     ``prior`` is what is known of the class prior, ``imagine`` what is imagined beside the rows of
-    the label model where ``labels_alone`` speak. Other scores have a say there, too: of one
+    the label model where ``labels_alone`` speak and there are ``columns``. Other scores have a say there, too: of one
     sample, without audits, and where the prior does not bind. ``report`` is called after the first
     step; the scorer reports its own.
     """
-    imagine = imagine if labels_alone else NOTHING
+    imagine = imagine if labels_alone and len(columns) else NOTHING
     rows = conditioned(rows)
     units = rows.units.of(columns)
     start = first_propensity(

@@ -19,7 +19,7 @@ from scipy.special import expit
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.flexible import kernel_scores, standardised
 from sarlearn._engine.known_prior import ImaginedRows
-from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.label_model import NOTHING, LabelModel
 from sarlearn._engine.likelihood import log_chance
 from sarlearn._engine.rows import Rows, stack
 
@@ -28,9 +28,9 @@ MAX_ROWS = 2000
 MIN_ROWS, MIN_LABELLED = 200, 20
 # Ridge on the propensity's standardised slopes, as in the cross-fit.
 PROPENSITY_RIDGE = 1.0
-# What is imagined beside the rows, unless a learner says otherwise. Twice or half of it is as good;
-# more labelled rows draw the answer where few positives are labelled.
-IMAGINED = ImaginedRows(4.0, 2.0)
+# What is imagined beside the rows, unless a learner says otherwise. Of as many of both kinds, class
+# prior and label frequency have an equal share in what the labels leave open.
+IMAGINED = ImaginedRows(4.0, 4.0)
 # Labels are divided by no smaller propensity.
 LEAST_PROPENSITY = 0.05
 # An opinion that explains the labels worse by so many nats counts for a factor e less. Between 3
@@ -225,7 +225,9 @@ class Listener:
 
     def _model(self, scores, attributes) -> LabelModel:
         data = (scores, attributes, self._labelled, self._weight)
-        return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE, imagine=self._imagine)
+        # One propensity for all rows is told by the labels well enough.
+        imagine = self._imagine if attributes.shape[1] else NOTHING
+        return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE, imagine=imagine)
 
 
 def consensus_of_rows(

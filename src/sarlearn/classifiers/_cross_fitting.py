@@ -10,8 +10,7 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.crossfit import ROUNDS, CrossFit, LinearScorer, Scorer, cross_fit
 from sarlearn._engine.em_any import HELD_OUT_ITERATIONS, EstimatorScorer
 from sarlearn._engine.folds import Folds, make_folds
-from sarlearn._engine.known_prior import KnownPrior
-from sarlearn._engine.opinions import IMAGINED
+from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
 from sarlearn.classifiers.base import Input, warn_every_column
 
 CROSSFIT_CONSTRAINTS: dict = {
@@ -55,7 +54,7 @@ def run_cross_fit(
         propensity_C=settings.propensity_C,
         max_iter=settings.max_iter,
         prior=prior,
-        imagine=IMAGINED.times(settings.imagined_rows / IMAGINED.of_each_class),
+        imagine=ImaginedRows(settings.imagined_rows, settings.imagined_rows),
         labels_alone=labels_alone,
         report=report,
     )

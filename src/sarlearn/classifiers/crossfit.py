@@ -86,10 +86,11 @@ class CrossFitSARClassifier(SARClassifier):
     propensity_C : float > 0, default=1.0
         Inverse penalty of the propensity in the first step; the label model has none.
     imagined_rows : float >= 0, default=4.0
-        Positives that are imagined beside the data in steps 3 and 4, and as many negatives; of the
-        positives, half as many labelled and unlabelled ones. Where the labels say little of the
-        class prior, it is drawn towards a half, not to one of the ends. 0 leaves it to the labels.
-        Nothing is imagined where audited classes are given, or with ``single_sample=False``.
+        Positives that are imagined beside the data in steps 3 and 4, as many negatives, and of the
+        positives as many labelled and unlabelled ones. The share of labels tells the product of
+        class prior and label frequency; where labels say little of either, both are drawn to its
+        root, not to one of the ends. 0 leaves them to the labels. Nothing is imagined without
+        ``propensity_features``, beside audited classes, or with ``single_sample=False``.
     max_iter : int >= 1, default=500
         Of each fit: EM iterations, or passes over the data.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
