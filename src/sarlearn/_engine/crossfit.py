@@ -115,9 +115,9 @@ def cross_fit(
     exchange the two factors, and did (class probabilities with an AUC of 0.07).
 
     ``prior`` is what is known of the class prior, ``imagine`` what is imagined beside the rows of
-    the label model where ``labels_alone`` speak and there are ``columns``. Other scores have a say there, too: of one
-    sample, without audits, and where the prior does not bind. ``report`` is called after the first
-    step; the scorer reports its own.
+    the label model where ``labels_alone`` speak, of one sample and without audits, and there are
+    ``columns``. Other scores have a say where labels alone speak and the prior does not bind.
+    ``report`` is called after the first step; the scorer reports its own.
     """
     imagine = imagine if labels_alone and len(columns) else NOTHING
     rows = conditioned(rows)
