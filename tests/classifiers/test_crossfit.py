@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, minmax_scale
 
+from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._engine.em import Point
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
@@ -49,6 +50,21 @@ def test_it_recovers_prior_and_propensity_better_than_sar_em(biased, fitted):
     assert error < 0.03
     assert error < np.abs(plain.predict_propensity(X) - e).mean()
     assert np.mean(fitted.predict(X) == y) > 0.85
+
+
+@pytest.mark.usefixtures("fits_alone")
+def test_columns_far_from_zero_have_coefficients_of_their_own_units():
+    """Found by fuzzing: the class model's intercept was that of centred columns."""
+    data = make_pu(300, 4)
+    X = (data.X + 1024) - 1024  # as the shift rounds them
+    near = CrossFitSARClassifier([0, 1], random_state=0).fit(X, data.s)
+    far = CrossFitSARClassifier([0, 1], random_state=0).fit(X + 1024, data.s)
+    np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-6)
+    np.testing.assert_allclose(far.predict_proba(X + 1024), near.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(
+        far.predict_propensity(X + 1024), near.predict_propensity(X), atol=1e-6
+    )
+    assert far.class_prior_ == pytest.approx(near.class_prior_, abs=1e-6)
 
 
 def test_fitted_attributes(biased, fitted):

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.columns import conditioned
 from sarlearn._engine.units import LEAST_RIDGE, Units, excluding
 
 UNITS = Units(np.array([0.0, 3.0, -2e5]), np.array([1.0, 1e-3, 1e4]))
@@ -31,3 +32,17 @@ def test_excluded_columns_have_no_coefficient():
     units = excluding(RowBlocks(np.zeros((4, 3))), np.array([1])).units
     assert_allclose(units.to_user(THETA), [0.7, 0.0, 0.4, 0.3])
     assert units.ridge(1.0, 4.0)[1] > 1e200
+
+
+def test_columns_are_centred_once():
+    """Who centres rows that are centred already finds them as they are, with their units."""
+    X = np.random.default_rng(0).normal([0.0, 2e6, 5.0], [1.0, 3.0, 1e-3], size=(50, 3))
+    given = excluding(RowBlocks(X), np.array([0]))
+    rows = conditioned(given)
+    assert_allclose(rows.units.center, [0.0, X[:, 1].mean(), X[:, 2].mean()])
+    again = conditioned(rows)
+    for seen in (rows, again):
+        assert_allclose(seen.units.center, [0.0, X[:, 1].mean(), X[:, 2].mean()])
+        assert seen.units.excluded.tolist() == [True, False, False]
+    assert_allclose(again.matvec(THETA[:-1]), rows.matvec(THETA[:-1]))
+    assert given.units.is_plain

@@ -34,11 +34,17 @@ class _Extent:
 
 
 def conditioned(rows: Rows) -> Rows:
-    """Rows whose columns a solver can work with, and whose ``units`` say what was done to them."""
+    """Rows whose columns a solver can work with, and whose ``units`` say what was done to them.
+
+    Rows to which that was done already stay as they are.
+    """
+    if not rows.units.is_plain:
+        return rows
     units = _units(rows.each(_extent))
+    if units.is_plain:
+        return rows
     units.excluded = rows.units.excluded
-    if not units.is_plain:
-        rows = rows.map(_converted, units)
+    rows = rows.map(_converted, units)
     rows.units = units
     return rows
 
