@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.crossfit import LinearScorer, cross_fit
+from sarlearn._engine.crossfit import LinearScorer, cross_fit, fit_labels
 from sarlearn._engine.flexible import kernel_scores
 from sarlearn._engine.folds import Folds
 from sarlearn._engine.known_prior import ImaginedRows
@@ -151,9 +151,10 @@ def test_rows_are_imagined_where_labels_alone_speak():
     splits = StratifiedKFold(3, shuffle=True, random_state=0).split(data.X, data.s)
     rows = RowBlocks(data.X).attach(labelled=data.s, folds=Folds.of(list(splits), 400).flags)
 
-    def found(imagine, labels_alone=True):
+    def found(imagine, labels_alone=True, columns=(0, 1)):
         scorer = LinearScorer(3, [1.0], lambda: None)
-        return cross_fit(rows, np.array([0, 1]), scorer, imagine=imagine, labels_alone=labels_alone)
+        named = np.array(columns, dtype=np.intp)
+        return cross_fit(rows, named, scorer, imagine=imagine, labels_alone=labels_alone)
 
     none, some, many = (found(ImaginedRows(k, k)) for k in (0.0, 4.0, 1000.0))
     away = [abs(one.labels.class_prior - 0.5) for one in (none, some, many)]
@@ -161,3 +162,18 @@ def test_rows_are_imagined_where_labels_alone_speak():
     assert abs(some.class_prior - 0.5) < abs(none.class_prior - 0.5)
     alone = [found(ImaginedRows(k, k), labels_alone=False) for k in (0.0, 1000.0)]
     assert alone[0].class_prior == alone[1].class_prior
+    scar = [found(ImaginedRows(k, k), columns=()) for k in (0.0, 1000.0)]
+    assert scar[0].class_prior == scar[1].class_prior
+
+
+def test_the_range_of_few_rows_does_not_rest_on_imagined_ones():
+    data = make_pu(150)
+    splits = StratifiedKFold(3, shuffle=True, random_state=0).split(data.X, data.s)
+    rows = RowBlocks(data.X).attach(labelled=data.s, folds=Folds.of(list(splits), 150).flags)
+    imagine = ImaginedRows(50.0, 50.0)
+    scorer = LinearScorer(3, [1.0], lambda: None)
+    found = cross_fit(rows, np.array([0, 1]), scorer, imagine=imagine)
+    assert found.consensus is None
+    model, drawn = fit_labels(found.rows, np.array([0, 1]), imagine, known=False)
+    assert found.profile.width > 1.5 * model.profile(drawn).width
+    assert found.profile.low <= found.labels.class_prior <= found.profile.high
