@@ -18,6 +18,7 @@ from sarlearn.labelling import (
 
 from ..harness import data as tables
 from ..harness.cells import seed_from
+from ..honesty import r_tables
 
 SIMULATED = ("XOR", "Friedman", "linear")
 TEST_ROWS = 10_000
@@ -71,6 +72,8 @@ def _rows(dataset: str, max_rows: int, rng):
 
 @cache
 def _table(dataset: str):
+    if dataset in r_tables.SOURCES:
+        return r_tables.load(dataset)
     if dataset in tables.TABLES or dataset == "Comp-Sci":
         found = tables.load(dataset)
         return found.X, np.asarray(found.y, dtype=bool)

@@ -7,14 +7,26 @@ from pathlib import Path
 
 import numpy as np
 
-from ..harness.report_tools import Cells, Row, by_method, differences, grouped, read_table, table
+from ..harness.report_tools import (
+    Cells,
+    Row,
+    by_method,
+    cell_values,
+    differences,
+    grouped,
+    mean,
+    read_table,
+    table,
+)
 from ..harness.store import write_atomically
 
 HERE = Path(__file__).parent
 TABLES = HERE / "results" / "benchmark"
 COVERAGE = TABLES / "coverage.csv"
+CHOOSING = HERE / "results" / "choosing"
 COSTS = HERE.parents[1] / "benchmarks" / "results" / "boosting.csv"
 CELL = ("dataset", "mechanism", "attributes", "max_rows", "repeat")
+LABELLING = ("dataset", "mechanism", "repeat")
 METHODS = ("boosted", "boosted, told e", "cross-fit")
 SCORES = {
     "prior_error": "prior error",
@@ -40,9 +52,10 @@ OPENING = """\
 
 `BoostedSARClassifier` with its defaults, against the linear cross-fit and against the same trees
 told the propensity (*told e*). Seeds were declared in `benchmark.toml` before any of it had run,
-and nothing was chosen by them. Settings were chosen by other labellings of eleven of the sets; the
-others are *judging sets*. Errors of the class prior are absolute, those of e are means over
-positive test rows. A labelling counts where all three methods have finished it: {coverage}.
+and nothing was chosen by them. Settings were chosen by other labellings of eleven of the sets and
+by other tables (at the end); the other sets are *judging sets*. Errors of the class prior are
+absolute, those of e are means over positive test rows. A labelling counts where all three methods
+have finished it: {coverage}.
 Labellings run in the order of the grid, mechanism by mechanism, so that means of a run that is not
 complete weigh the first mechanisms more; tables by mechanism are the ones to compare then.
 """
@@ -63,7 +76,8 @@ def main() -> None:
     text += _judging(found["nine"])
     text += "\n" + _each(found["nine"], "dataset") + "\n" + _each(found["nine"], "mechanism")
     if found["small"]:
-        text += "\n## Small data sets\n" + _means(found["small"]) + _judging(found["small"])
+        text += "\n## Small data sets\n" + _means(found["small"]) + _before(found["small"])
+        text += _judging(found["small"])
         text += _by_size(found["small"])
         text += _by_strength(found["small"]) + "\n" + _each(found["small"], "dataset")
     if found["many_attributes"]:
@@ -74,6 +88,7 @@ def main() -> None:
         text += "\n## Wrong attributes\n" + _each(found["wrong_attributes"], "attributes")
     text += _choice(found["nine"] + found["small"])
     text += _signs([row for rows in found.values() for row in rows]) + _costs()
+    text += _settings() + _parts()
     write_atomically(HERE / "REPORT.md", text)
 
 
@@ -84,6 +99,22 @@ def _complete(name: str) -> list[Row]:
     done = by_method(rows, CELL, "auc")
     cells = set.intersection(*(set(done[method]) for method in METHODS)) if rows else set()
     return [row for row in rows if tuple(row[name] for name in CELL) in cells]
+
+
+def _before(rows: list[Row]) -> str:
+    """The earlier settings on the labellings of the small sets."""
+    own = read_table(TABLES / "small_before.csv")
+    earlier = {
+        score: cell_values(own, LABELLING, score, absolute=score == "prior_error")
+        for score in ("prior_error", "propensity_error", "auc")
+    }
+    told = [row for row in rows if row["method"] == "boosted, told e"]
+    gaps = differences(earlier["auc"], cell_values(told, LABELLING, "auc"))
+    means = [f"{np.mean(list(values.values())):.3f}" for values in earlier.values()]
+    return (
+        f"\nWith earlier settings, on the same labellings: prior error {means[0]}, error of e "
+        f"{means[1]}, AUC {means[2]}, {np.mean(np.array(gaps) < -BAD):.3f} of cells bad.\n"
+    )
 
 
 def _n_cells(rows: list[Row]) -> int:
@@ -309,3 +340,63 @@ def _costs() -> str:
         "\n## Cost\n\nAgainst one default fit of `HistGradientBoostingClassifier` to the same "
         "rows, one thread each (`python -m benchmarks.boosting`).\n" + table(head, lines)
     )
+
+
+def _settings() -> str:
+    """What each of the settings that were tried gave, on cells to choose by."""
+    rows = read_table(CHOOSING / "settings.csv")
+    parts = {
+        "small": [row for row in rows if row["mechanism"] != "SCAR 0.1"],
+        "small, SCAR 0.1": [row for row in rows if row["mechanism"] == "SCAR 0.1"],
+        "large": read_table(CHOOSING / "large.csv"),
+    }
+    names = ("of_each_class", "labelled", "ridge")
+    tried = dict.fromkeys(tuple(row[name] for name in names) for row in rows)
+    lines = []
+    for setting in tried:
+        line = [" and ".join(setting[:2]), setting[2]]
+        for part in parts.values():
+            own = [row for row in part if tuple(row[name] for name in names) == setting]
+            error = [float(row["prior_error"]) for row in own]
+            values = [np.mean(np.abs(error)), np.mean(error)] if own else []
+            values += [_mean(own, name) for name in ("propensity_error", "auc")] if own else []
+            line.append(" / ".join(f"{value:.3f}" for value in values))
+        lines.append(line)
+    labellings = [f"{name} ({len(part)} fits)" for name, part in parts.items()]
+    head = ["imagined: of each class, and labelled or not", "ridge", *labellings]
+    return (
+        "\n## How settings were chosen\n\nCells of `choosing.toml`. Error of the class prior / its "
+        "mean with the sign / error of e / AUC.\n" + table(head, lines)
+    )
+
+
+def _mean(rows: list[Row], name: str) -> float:
+    return float(np.mean([float(row[name]) for row in rows]))
+
+
+def _parts() -> str:
+    """What further parts would have given, by paired differences."""
+    rows = read_table(CHOOSING / "parts.csv")
+    own = {"prior": _column(rows, "prior_error", True), "auc": _column(rows, "auc")}
+    tried = {
+        "average with a kernel's class prior": ("prior", "prior_error_with_kernel"),
+        "average with a kernel's and a linear model's": ("prior", "prior_error_with_both"),
+        "boost again with the averaged propensity": ("auc", "auc_again"),
+        "average of the logits with a linear model's": ("auc", "auc_stacked"),
+    }
+    lines = []
+    for words, (what, name) in tried.items():
+        found = _column(rows, name, what == "prior")
+        score = {"prior": "prior error", "auc": "AUC"}[what]
+        pair = f"{own[what].mean():.4f} -> {found.mean():.4f}"
+        lines.append([words, score, pair, mean(found - own[what], digits=4)])
+    return (
+        f"\nParts that were tried on {len(rows)} of these labellings, with the settings that were "
+        "chosen, and left out:\n"
+        + table(["part", "of", "without -> with", "change (standard error)"], lines)
+    )
+
+
+def _column(rows: list[Row], name: str, absolute: bool = False) -> np.ndarray:
+    values = np.array([float(row[name]) for row in rows])
+    return np.abs(values) if absolute else values

@@ -221,7 +221,7 @@ def _boost(
             looks.take(boosting.held_out(), rounds)
             e = looks.e if follow else e
     stopped = rounds < settings.max_iter or looks.best < rounds
-    labels = labeller.fit(looks.best_scores, None if known is None else looks.best_labels)
+    labels = labeller.fit(looks.best_scores, looks.best_labels)
     e = labeller.propensity(labels)
     return Boosted(
         boosting.trees(looks.best), start, looks.best_scores, labels, e, looks.best, stopped

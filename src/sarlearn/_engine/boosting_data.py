@@ -19,7 +19,7 @@ class BoostingSettings:
 
     trees: TreeSettings = field(default_factory=TreeSettings)
     max_iter: int = 300
-    propensity_ridge: float = 10.0
+    propensity_ridge: float = 3.0
     slope_pull: tuple[float, float] | None = (0.1, 0.7)
     imagine: ImaginedRows = NOTHING
     n_jobs: int = 1

@@ -11,10 +11,6 @@ from sarlearn._engine.boosting_data import BoostingSettings
 from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
 from sarlearn._engine.trees import TreeSettings
 
-# Labelled positives that are imagined per positive. With as many, labels of one positive in ten
-# lose more than others gain.
-LABELLED_SHARE = 0.25
-
 BOOSTING_CONSTRAINTS: dict = {
     "propensity_features": "no_validation",
     "classifier_features": "no_validation",
@@ -48,7 +44,7 @@ def boosting_settings(model, prior: KnownPrior | None) -> BoostingSettings:
         trees=trees,
         max_iter=int(model.max_iter),
         propensity_ridge=float(model.propensity_ridge),
-        imagine=ImaginedRows(count, LABELLED_SHARE * count),
+        imagine=ImaginedRows(count, count),
         n_jobs=effective_n_jobs(model.n_jobs),
         prior=prior,
     )

@@ -85,13 +85,14 @@ class BoostedSARClassifier(SARClassifier):
     n_runs : int >= 1, default=2
         Runs that are averaged. With 1, and 3,000 rows or fewer, the class prior moves by 0.015 on
         average with the draw of the folds.
-    propensity_ridge : float > 0, default=10.0
+    propensity_ridge : float > 0, default=3.0
         Penalty on the slopes of the propensity, of standardised terms, in nats of all labels: it
         weighs where rows are few, and keeps class and propensity from changing places there.
     imagined_rows : float >= 0, default=4.0
-        Positives that are imagined beside the data, and as many negatives; of the positives a
-        quarter as many labelled and unlabelled ones. Where the labels say little of the class
-        prior, it is drawn towards a half, not to one of the ends. 0 leaves it to the labels.
+        Positives that are imagined beside the data, and as many negatives; and as many labelled
+        and unlabelled positives. What the labels leave open is so shared between class prior and
+        propensity: both are drawn towards the square root of the share of labels, not to one of
+        the ends. 0 leaves it to the labels.
         Nothing is imagined where the propensity or audited classes are given.
     categorical_features : names, indices, mask, callable or None, default="from_dtype"
         Columns that hold categories. ``"from_dtype"`` takes those columns of a table whose type
@@ -218,7 +219,7 @@ class BoostedSARClassifier(SARClassifier):
         max_iter=300,
         cv=3,
         n_runs=2,
-        propensity_ridge=10.0,
+        propensity_ridge=3.0,
         imagined_rows=4.0,
         categorical_features="from_dtype",
         random_state=None,
