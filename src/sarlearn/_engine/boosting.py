@@ -135,7 +135,10 @@ def _run(
     labeller = Labeller(rows, starts.attributes, first if starts.keep else None, settings)
     e = first.of(starts.attributes) if rows.known is None else rows.known
     prior = float(np.clip(labeller.label_share / np.average(e, weights=rows.weight), 0.02, 0.8))
-    one = _boost(rows, boosters, float(logit(prior)), e, labeller, settings, history, follow=True)
+    known = first.labels() if labeller.learns else None
+    one = _boost(
+        rows, boosters, float(logit(prior)), e, labeller, settings, history, follow=True, known=known
+    )
     linear = starts.of_class(one.e, boosters.folds)
     two = _boost(rows, boosters, linear, one.e, labeller, settings, history, known=one.labels)
     return labeller.finish(max(one, two, key=lambda found: found.labels.log_likelihood))

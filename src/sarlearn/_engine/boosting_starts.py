@@ -12,7 +12,7 @@ from scipy.special import expit
 from sarlearn._engine import held_out, likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.folds import Folds
-from sarlearn._engine.label_model import LabelModel
+from sarlearn._engine.label_model import LabelFit, LabelModel
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.sarem import fit_sar_em
@@ -36,6 +36,10 @@ class Propensity:
 
     def of(self, attributes: np.ndarray) -> np.ndarray:
         return expit(attributes @ self.coef + self.intercept)
+
+    def labels(self) -> LabelFit:
+        """A label model to start from: this propensity, and logits of the class as they come."""
+        return LabelFit(1.0, 0.0, self.coef, self.intercept, np.nan, -np.inf, np.empty(0))
 
 
 @dataclass
@@ -71,7 +75,7 @@ def cross_fit_start(
     rows: RowBlocks, attributes, labelled, weight, folds: Folds, first: Propensity, theta, Cs
 ) -> Propensity:
     """The linear cross-fit's propensity, from another one."""
-    found, labels = first, None
+    found, labels = first, first.labels()
     for _ in range(2):
         e = found.of(attributes)
         _, logits = fold_fits(rows, e, folds, theta, Cs)
