@@ -137,7 +137,15 @@ def _run(
     prior = float(np.clip(labeller.label_share / np.average(e, weights=rows.weight), 0.02, 0.8))
     known = first.labels() if labeller.learns else None
     one = _boost(
-        rows, boosters, float(logit(prior)), e, labeller, settings, history, follow=True, known=known
+        rows,
+        boosters,
+        float(logit(prior)),
+        e,
+        labeller,
+        settings,
+        history,
+        follow=True,
+        known=known,
     )
     linear = starts.of_class(one.e, boosters.folds)
     two = _boost(rows, boosters, linear, one.e, labeller, settings, history, known=one.labels)
@@ -206,8 +214,8 @@ def _boost(
 ) -> Boosted:
     """Rounds until the held-out likelihood has not risen for PATIENCE of them.
 
-    Where ``follow``, the propensity is renewed at every look from CALM on. ``known`` is what the
-    label model said of other logits.
+    Where ``follow``, the propensity is renewed at every look from CALM on. ``known`` is a label
+    model to start from: that of other logits, or of the first propensity.
     """
     looks = Looks(labeller, history, known)
     if isinstance(start, LinearStart):
