@@ -9,7 +9,9 @@ from sarlearn._engine import boosting, likelihood
 from sarlearn._engine.boosting import fit_boosted
 from sarlearn._engine.boosting_data import BoostingSettings, Rows
 from sarlearn._engine.boosting_loss import loss_derivatives
+from sarlearn._engine.boosting_starts import Propensity
 from sarlearn._engine.folds import Folds
+from sarlearn._engine.label_model import LabelModel
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.tree_text import check_text
 from sarlearn._engine.trees import BinnedRows, FoldBoosters, Trees, TreeSettings
@@ -155,11 +157,31 @@ def test_many_rows_are_sampled_and_then_boosted_once(monkeypatch):
     monkeypatch.setattr(boosting, "MANY_ROWS", 5000)
     monkeypatch.setattr(boosting, "SAMPLE_ROWS", 2000)
     monkeypatch.setattr(boosting, "SAMPLE_LABELS", 100)
+    looked_at = []
+
+    def model(scores, attributes, labelled, *rest, **settings):
+        looked_at.append(labelled)
+        return LabelModel(scores, attributes, labelled, *rest, **settings)
+
+    monkeypatch.setattr(boosting, "LabelModel", model)
     sampled = fit_boosted(rows, folds, BoostingSettings())
+    assert {len(labelled) for labelled in looked_at} == {2000, 6000}
+    assert all(labelled.flags.c_contiguous for labelled in looked_at)  # as compiled passes want it
     assert set(sampled.history["run"]) == {0.0, 1.0}  # the sample's run, then all rows
     assert sampled.class_prior == pytest.approx(whole.class_prior, abs=0.04)
     f, g = (fit.runs[0].ensemble.logit(X, linear) for fit in (whole, sampled))
     assert np.corrcoef(f, g)[0, 1] > 0.95
+
+
+def test_label_models_start_from_the_propensity():
+    """No step from there: the class probability is that of the logits, the propensity its own."""
+    rng = np.random.default_rng(2)
+    F, Z, labelled = rng.normal(0, 2, 300), rng.normal(3, 2, (300, 2)), rng.random(300) < 0.3
+    first = Propensity(np.array([0.4, -1.1]), 0.7)
+    start = LabelModel(F, Z, labelled).fit(warm=first.labels(), max_steps=0)
+    assert start.class_prior == pytest.approx(expit(F).mean(), rel=1e-12)
+    loss = plain_loss(F, first.of(Z), labelled).sum()
+    assert start.log_likelihood == pytest.approx(-loss, rel=1e-12)
 
 
 def test_derivatives_are_those_of_the_one_likelihood():

@@ -289,7 +289,10 @@ class Labeller:
         return of
 
     def _model(
-        self, scores: np.ndarray, rows: slice = slice(None), imagine: ImaginedRows = NOTHING
+        self,
+        scores: np.ndarray,
+        rows: slice | np.ndarray = slice(None),
+        imagine: ImaginedRows = NOTHING,
     ) -> LabelModel:
         weight = self._rows.weight
         return LabelModel(
@@ -306,8 +309,10 @@ class Labeller:
 
     def look(self, scores: np.ndarray, warm: LabelFit | None) -> LabelFit:
         """In full at first, then a few steps from the last look. Of many rows, at some."""
-        every = max(1, len(scores) // SAMPLE_ROWS)
-        model = self._model(scores, slice(None, None, every), self._imagine)
+        every = len(scores) // SAMPLE_ROWS
+        # Compiled passes ask for columns that lie in one piece, which a slice with steps does not.
+        some = slice(None) if every < 2 else np.arange(0, len(scores), every)
+        model = self._model(scores, some, self._imagine)
         found = model.fit() if warm is None else model.fit(warm=warm, max_steps=WARM_STEPS)
         return self._held_to_prior(model, found)
 
