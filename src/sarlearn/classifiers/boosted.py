@@ -89,10 +89,10 @@ class BoostedSARClassifier(SARClassifier):
         Penalty on the slopes of the propensity, of standardised terms, in nats of all labels: it
         weighs where rows are few, and keeps class and propensity from changing places there.
     imagined_rows : float >= 0, default=4.0
-        Positives that are imagined beside the data, and as many negatives; and as many labelled
-        and unlabelled positives. What the labels leave open is so shared between class prior and
-        propensity: both are drawn towards the square root of the share of labels, not to one of
-        the ends. 0 leaves it to the labels.
+        Positives that are imagined beside the data, and as many negatives; of the positives half
+        as many labelled and unlabelled ones. Where the labels say little of the class prior, it is
+        drawn away from the ends, and so is the share of positives that is labelled. 0 leaves both
+        to the labels.
         Nothing is imagined where the propensity or audited classes are given.
     categorical_features : names, indices, mask, callable or None, default="from_dtype"
         Columns that hold categories. ``"from_dtype"`` takes those columns of a table whose type
