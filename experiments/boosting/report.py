@@ -53,7 +53,8 @@ OPENING = """\
 `BoostedSARClassifier` with its defaults, against the linear cross-fit and against the same trees
 told the propensity (*told e*). Seeds were declared in `benchmark.toml` before any of it had run,
 and nothing was chosen by them. Settings were chosen by other labellings of eleven of the sets and
-by other tables (at the end); the other sets are *judging sets*. Errors of the class prior are
+by other tables (at the end); the other sets are *judging sets*, which earlier phases have shown with
+other seeds. *Earlier settings* are those of the phase "verdict 2". Errors of the class prior are
 absolute, those of e are means over positive test rows. A labelling counts where all three methods
 have finished it: {coverage}.
 Labellings run in the order of the grid, mechanism by mechanism, so that means of a run that is not
@@ -81,13 +82,15 @@ def main() -> None:
         text += _by_size(found["small"])
         text += _by_strength(found["small"]) + "\n" + _each(found["small"], "dataset")
     if found["many_attributes"]:
-        text += "\n## Labelling by four and five columns, on judging sets\n"
+        text += "\n## Labelling by four and five columns, on judging sets (earlier settings)\n"
         text += _means(found["many_attributes"]) + "\n"
         text += _each(found["many_attributes"], "mechanism")
     if found["wrong_attributes"]:
-        text += "\n## Wrong attributes\n" + _each(found["wrong_attributes"], "attributes")
+        text += "\n## Wrong attributes (earlier settings)\n" + _each(
+            found["wrong_attributes"], "attributes"
+        )
     text += _choice(found["nine"] + found["small"])
-    text += _signs([row for rows in found.values() for row in rows]) + _costs()
+    text += _signs(found["nine"] + found["small"]) + _costs()
     text += _settings() + _parts()
     write_atomically(HERE / "REPORT.md", text)
 

@@ -11,8 +11,8 @@ from sarlearn._engine.boosting_data import BoostingSettings
 from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
 from sarlearn._engine.trees import TreeSettings
 
-# Labelled positives that are imagined per positive. With as many, class priors come out too low where
-# one positive in ten is labelled; with a quarter, too high elsewhere.
+# Labelled positives that are imagined per positive. With as many, class priors come out too low
+# where one positive in ten is labelled; with a quarter, too high elsewhere.
 LABELLED_SHARE = 0.5
 
 BOOSTING_CONSTRAINTS: dict = {
