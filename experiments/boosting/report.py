@@ -53,10 +53,10 @@ OPENING = """\
 `BoostedSARClassifier` with its defaults, against the linear cross-fit and against the same trees
 told the propensity (*told e*). Seeds were declared in `benchmark.toml` before any of it had run,
 and nothing was chosen by them. Settings were chosen by other labellings of eleven of the sets and
-by other tables (at the end); the other sets are *judging sets*, which earlier phases have shown with
-other seeds. *Earlier settings* are those of the phase "verdict 2". Errors of the class prior are
-absolute, those of e are means over positive test rows. A labelling counts where all three methods
-have finished it: {coverage}.
+by other tables (at the end); the other sets are *judging sets*, which earlier phases have shown
+with other seeds. *Earlier settings* are those of the phase "verdict 2". Errors of the class prior
+are absolute, those of e are means over positive test rows. A labelling counts where all three
+methods have finished it: {coverage}.
 Labellings run in the order of the grid, mechanism by mechanism, so that means of a run that is not
 complete weigh the first mechanisms more; tables by mechanism are the ones to compare then.
 """
