@@ -74,10 +74,10 @@ def main() -> None:
     )
     text = OPENING.format(coverage=coverage) + _targets(found) + _cause(found["small"])
     text += "\n## The nine data sets of the first study\n" + _means(found["nine"])
-    text += _judging(found["nine"])
+    text += _before("nine", found["nine"]) + _judging(found["nine"])
     text += "\n" + _each(found["nine"], "dataset") + "\n" + _each(found["nine"], "mechanism")
     if found["small"]:
-        text += "\n## Small data sets\n" + _means(found["small"]) + _before(found["small"])
+        text += "\n## Small data sets\n" + _means(found["small"]) + _before("small", found["small"])
         text += _judging(found["small"])
         text += _by_size(found["small"])
         text += _by_strength(found["small"]) + "\n" + _each(found["small"], "dataset")
@@ -104,9 +104,9 @@ def _complete(name: str) -> list[Row]:
     return [row for row in rows if tuple(row[name] for name in CELL) in cells]
 
 
-def _before(rows: list[Row]) -> str:
-    """The earlier settings on the labellings of the small sets."""
-    own = read_table(TABLES / "small_before.csv")
+def _before(name: str, rows: list[Row]) -> str:
+    """The earlier settings on the same labellings."""
+    own = read_table(TABLES / f"{name}_before.csv")
     earlier = {
         score: cell_values(own, LABELLING, score, absolute=score == "prior_error")
         for score in ("prior_error", "propensity_error", "auc")
