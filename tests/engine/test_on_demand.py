@@ -71,6 +71,12 @@ def test_without_numba(fresh, monkeypatch):
     assert not in_use()
 
 
+def test_numba_that_must_not_compile(fresh, monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    on_demand.expect(10**9, 10**10, False, "float64")
+    assert not in_use()
+
+
 FIT = """
 import json, sys
 import numpy as np

@@ -104,6 +104,8 @@ def _wanted(kind: tuple[bool, str], saved: float) -> bool:
     switch = os.environ.get("SARLEARN_COMPILED", "")
     if switch == "0" or importlib.util.find_spec("numba") is None:
         return False
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):  # numba would compile nothing
+        return False
     repaid = saved >= COMPILE_SECONDS or _lost >= LOST_COMPILATIONS * COMPILE_SECONDS
     return _module() is not None if switch == "1" or repaid else is_cached(*kind)
 
