@@ -122,16 +122,26 @@ def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
 
 
 def test_an_interrupt_leaves_nothing_behind(at_iteration, client):
+    over = threading.Event()
+
+    def interrupt():
+        # Again, where it came at a moment that swallows it, such as the end of some object.
+        wait = 0.02
+        while not over.wait(wait):
+            os.kill(os.getpid(), signal.SIGINT)
+            wait = 3.0
+
     def interrupt_soon():
-        threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Thread(target=interrupt, daemon=True).start()
 
     # A shell's background jobs ignore interrupts; here one is wanted whoever started the tests.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     afterwards = contextlib.ExitStack()
     afterwards.callback(signal.signal, signal.SIGINT, before or signal.SIG_DFL)
     # A fit that does not end before the interrupt comes.
-    model = sar_em(continuous.columns, tol=1e-300, max_iter=100_000)
+    model = sar_em(continuous.columns, tol=1e-300, max_iter=5_000)
     at_iteration(interrupt_soon)
+    afterwards.callback(over.set)
     with afterwards, pytest.raises(KeyboardInterrupt):
         model.fit(cut(continuous.X, 7), continuous.s)
     for _ in range(50):
