@@ -175,6 +175,8 @@ class RowBlocks(Rows):
         return out
 
     def total(self, function: Callable, *arguments):
+        if len(self._blocks) == 1:
+            return function(self._blocks[0], *arguments)
         if self.threads == 1 or len(self._blocks) < self.threads:
             return add_up(function(block, *arguments) for block in self._blocks)
         # Each thread sums a run of neighbouring blocks, the runs are added in order: the result

@@ -80,12 +80,11 @@ def fit_boosted(
     part = rows if sample is None else rows.take(sample)
     starts, binned = _Starts(part, keep_first), _binned(part, settings)
     runs = []
-    for number, own in enumerate(folds):
-        if sample is not None:
-            own = own.take(sample)
+    for number, each in enumerate(folds):
+        of_run = each if sample is None else each.take(sample)
         history.run = number
-        boosters = FoldBoosters(binned, own, settings.n_jobs)
-        runs.append(_run(part, boosters, starts.of(number, own), starts, settings, history))
+        boosters = FoldBoosters(binned, of_run, settings.n_jobs)
+        runs.append(_run(part, boosters, starts.of(number, of_run), starts, settings, history))
     if sample is not None:
         history.run = len(runs)
         runs = [_run_on_all(rows, folds[0], runs, keep_first, settings, history)]

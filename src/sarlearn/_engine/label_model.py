@@ -382,8 +382,8 @@ class _Objective:
             H[:2, :2] += np.outer(slant, slant)
         if model._imagine.of_each_class:
             prior, by_logit = self._prior(place.sums)
-            _, _, bend = imagined(model._imagine.of_each_class, prior)
-            H[:2, :2] += bend * np.outer(by_logit, by_logit)
+            _, _, curvature = imagined(model._imagine.of_each_class, prior)
+            H[:2, :2] += curvature * np.outer(by_logit, by_logit)
         if model._imagine.labelled:
             H[-1, -1] += imagined(model._imagine.labelled, float(expit(place.theta[-1])))[2]
         H[0] *= slope

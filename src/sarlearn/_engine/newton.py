@@ -14,7 +14,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -357,13 +356,19 @@ def line_search(
     problem: Problem, here: Place, step, promise: float, curved: bool, longest: float = math.inf
 ) -> tuple[Place | None, int]:
     """The place at the largest part of a step that decreases enough, or None; passes taken."""
-    first = min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
-    sizes = [first * size for size in HALVINGS]
+    share = min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
+    step, promise = share * step, share * promise
     noise = NOISE * abs(here.value)
+
+    def enough(found: Place, size: float) -> bool:
+        return found.value <= here.value - 1e-4 * size * promise + noise
+
+    (whole,) = problem.passes([here.theta + step], curved)
+    if enough(whole, 1.0):
+        return whole, 1
     # A step that was too long is no reason to make a curvature at each of its parts.
-    (whole,) = problem.passes([here.theta + first * step], curved)
-    parts = problem.passes((here.theta + size * step for size in sizes[1:]), False)
-    for number, (size, found) in enumerate(zip(sizes, chain([whole], parts), strict=True), 1):
-        if found.value <= here.value - 1e-4 * size * promise + noise:
+    parts = problem.passes((here.theta + size * step for size in HALVINGS[1:]), False)
+    for number, (size, found) in enumerate(zip(HALVINGS[1:], parts, strict=True), 2):
+        if enough(found, size):
             return found, number
-    return None, len(sizes)
+    return None, len(HALVINGS)
