@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+import warm
 from conftest import make_pu
 from sarlearn import SAREMClassifier
 
@@ -23,21 +24,31 @@ continuous, discrete = make_pu(N, 6), make_pu(N, 6, discrete=True)
 weight = np.random.default_rng(1).integers(0, 4, N).astype(float)
 
 
+# What a worker imports for its first task.
+PRELOADED = ["distributed", "dask.dataframe", "sarlearn.backends.dask.rows"]
+
+
 @contextlib.contextmanager
 def a_cluster(folder, n_workers: int):
-    """Worker processes, as on as many machines; with a folder of their own for their locks."""
-    with (
-        distributed.LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            local_directory=str(folder),
-            silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield cluster, client
+    """Worker processes, as on as many machines; with a folder of their own for their locks.
+
+    They are forks of a process that has imported what they need: two seconds less each.
+    """
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        distributed.utils.get_mp_context()  # has modules of its own to import, unless told after it
+        warm.context(*PRELOADED)
+        with (
+            distributed.LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",
+                local_directory=str(folder),
+                silence_logs=50,
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield cluster, client
 
 
 def sar_em(columns=(), **settings):

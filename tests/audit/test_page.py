@@ -4,8 +4,6 @@ import json
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_tools import SOURCE
+import warm
 from table_data import patients
 
 pytest.importorskip("flask")
@@ -47,17 +45,12 @@ def work(tmp_path_factory):
 class Page:
     """The command, serving."""
 
-    def __init__(self, folder, output, *more):
-        import os
-
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "sarlearn", "audit", "model.skops", "patients.csv"]
-            + ["-o", output, "--serve", "--no-browser", *more],
+    def __init__(self, folder, output, *more, start=warm.start):
+        self.process = start(
+            *("-m", "sarlearn", "audit", "model.skops", "patients.csv"),
+            *("-o", output, "--serve", "--no-browser", *more),
             cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"},
+            env={"OMP_NUM_THREADS": "1"},
         )
         line = self.process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", line)
@@ -83,18 +76,18 @@ class Page:
 def serving(work, request):
     pages = []
 
-    def start(output, *more):
-        page = Page(work, output, *more)
+    def serve(output, *more, **how):
+        page = Page(work, output, *more, **how)
         pages.append(page)
         return page
 
-    yield start
+    yield serve
     for page in pages:
         page.stop(signal.SIGKILL)
 
 
 def test_killing_loses_no_answer_and_one_can_go_on(serving, work):
-    page = serving("killed.csv", "-n", "30")
+    page = serving("killed.csv", "-n", "30", start=warm.start_new)
     given = {}
     state = page.get("state?tab=test")
     for answer in ["yes", "no", "unsure", "no", "yes", "no", "no"]:

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import sarlearn
-from cli_tools import process
+from cli_tools import process, warm_process
 from sarlearn import CrossFitSARClassifier
 from sarlearn.saving import load_file
 from table_data import adult_like, hostile, patients
@@ -217,12 +217,15 @@ def test_many_rows_through_fit_and_predict(tmp_path):
         tmp_path / "table.csv.gz", index=False, compression={"method": "gzip", "compresslevel": 1}
     )
     attributes = [name for name in ("age", "sex", "plan") if name in table]
-    for arguments in (
-        ["fit", "table.csv.gz", "--label", "labelled", "--id", "patient_id", "-o", "m.skops"]
-        + [word for name in attributes for word in ("--propensity", name)],
-        ["predict", "m.skops", "table.csv.gz", "-o", "scored.parquet"],
+    for run, arguments in (
+        (
+            process,
+            ["fit", "table.csv.gz", "--label", "labelled", "--id", "patient_id", "-o", "m.skops"]
+            + [word for name in attributes for word in ("--propensity", name)],
+        ),
+        (warm_process, ["predict", "m.skops", "table.csv.gz", "-o", "scored.parquet"]),
     ):
-        result = process(*arguments, cwd=tmp_path)
+        result = run(*arguments, cwd=tmp_path)
         assert result.returncode == 0, result.stderr
     scored = pd.read_parquet(tmp_path / "scored.parquet")
     assert scored["patient_id"].tolist() == table["patient_id"].tolist()

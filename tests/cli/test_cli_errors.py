@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import resource
 import subprocess
 import sys
 
@@ -11,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_tools import SOURCE, process
+import warm
+from cli_tools import SOURCE, process, warm_process
 from sarlearn import cli
 
 FIT = ("fit", "patients.csv", "-o", "bad.skops")
@@ -158,11 +158,11 @@ def test_bad_usage_and_bad_data_get_one_sentence(
 
 def test_bad_data_as_a_process(folder, bad_files, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")  # a terminal that cannot show every name
-    for arguments in (
-        ["fit", "patients.csv", "--label", "🦄", "-o", "bad.skops"],
-        ["predict", "cut.skops", "patients.csv", "-o", "bad.csv"],
+    for run, arguments in (
+        (process, ["fit", "patients.csv", "--label", "🦄", "-o", "bad.skops"]),
+        (warm_process, ["predict", "cut.skops", "patients.csv", "-o", "bad.csv"]),
     ):
-        result = process(*arguments, cwd=folder)
+        result = run(*arguments, cwd=folder)
         assert result.returncode == 2
         assert result.stdout == ""
         assert re.fullmatch(r"Error: [^\n]+\n", result.stderr)
@@ -173,17 +173,13 @@ def test_a_write_that_fails_leaves_the_old_output_whole(folder):
     """The system refuses to write more than 20 kB, as a full disk would in the midst of a file."""
     path = folder / "kept.csv"
     path.write_text("old")
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
-    result = process(
-        *("predict", "model.skops", "patients.csv", "-o", "kept.csv", "--force"),
-        cwd=folder,
-        preexec_fn=limit,
-    )
-    assert result.returncode == 2
-    assert re.fullmatch(r"Error: [^\n]*[Ff]ile too large[^\n]*\n", result.stderr)
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+    run = "import sys; from sarlearn.cli import main; main(sys.argv[1:])"
+    given = ("predict", "model.skops", "patients.csv", "-o", "kept.csv", "--force")
+    running = warm.start("-c", limit + run, *given, cwd=folder)
+    _, err = running.communicate()
+    assert running.returncode == 2
+    assert re.fullmatch(r"Error: [^\n]*[Ff]ile too large[^\n]*\n", err)
     assert path.read_text() == "old"
     assert not list(folder.glob(".kept*"))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import warm
 from cli_tools import SOURCE, command
 from table_data import patients
 
@@ -170,12 +171,7 @@ def test_memory_does_not_grow_with_the_rows():
 
 def _killed_at_work(given, step, room, folder) -> bool:
     """Start a command and kill it while it writes; False where it had ended before."""
-    running = subprocess.Popen(
-        [sys.executable, "-m", "sarlearn", *given],
-        env={**os.environ, "PYTHONPATH": SOURCE, "TMPDIR": str(room)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    running = warm.start("-m", "sarlearn", *given, env={"TMPDIR": str(room)})
 
     def in_the_middle() -> bool:
         if step == "predict":
@@ -194,7 +190,7 @@ def _killed_at_work(given, step, room, folder) -> bool:
                 running.send_signal(signal.SIGCONT)
         time.sleep(0.001)
     running.kill()
-    running.wait()
+    running.communicate()
     return caught
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli_tools import SOURCE, command, process
+import warm
+from cli_tools import SOURCE, command, warm_process
 from sarlearn.cli.app import PRIOR_METHODS, app
 from table_data import patients
 
@@ -73,7 +74,7 @@ def test_labels_by_positive_lists_of_columns_and_repeated_ids(fitted):
 
 def test_standard_input_and_output(folder, fitted):
     data = (folder / "dirty.csv").read_text()
-    found = process("predict", "m.skops", "-", "-o", "-", cwd=folder, input=data)
+    found = warm_process("predict", "m.skops", "-", "-o", "-", cwd=folder, input=data)
     assert found.returncode == 0, found.stderr
     lines = found.stdout.splitlines()
     assert lines[0] == "patient_id,probability,propensity,posterior"
@@ -162,14 +163,7 @@ def test_an_interrupt_during_the_checks_keeps_the_fit(folder):
     # The shell of a test in the background may have told its children to ignore the signal.
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     run = "import sys; from sarlearn.cli import main; main(sys.argv[1:])"
-    running = subprocess.Popen(
-        [sys.executable, "-c", start + run, *given],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-    )
+    running = warm.start("-c", start + run, *given, cwd=folder)
     deadline = time.monotonic() + 240
     while not (folder / "i.skops").exists() and time.monotonic() < deadline:
         time.sleep(0.01)

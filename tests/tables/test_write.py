@@ -5,7 +5,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-import sarlearn
+import warm
 from sarlearn.tables.read import read_table
 from sarlearn.tables.write import write_atomically, write_table
 
@@ -63,14 +62,8 @@ def test_a_kill_during_writing_leaves_the_old_output_whole(tmp_path):
         "    write_table(frame.assign(a=float(number)), sys.argv[1])\n"
         "    print(number, flush=True)\n"
     )
-    source = str(Path(sarlearn.__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(path)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": source},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"0\n"
+    process = warm.start("-c", script, path)
+    assert process.stdout.readline() == "0\n"
     deadline = time.monotonic() + 120
     caught = []
     while not caught and time.monotonic() < deadline:
