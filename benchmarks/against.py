@@ -3,14 +3,14 @@
     git worktree add ../before COMMIT
     python -m benchmarks.against ../before/src
 
-Each problem runs in a process of its own, by turns in either tree, the best of several; learners
-of this tree without their second opinion, which the other may not have (the flexible scores of the
-cross-fit are part of its estimate and stay). Writes ``results/against.csv``, problem by problem.
-The problems are made here with NumPy alone, so that any tree can run them.
+Each problem runs in a process of its own, by turns in either tree, the best of several, in NumPy
+and with compiled functions; learners of this tree without their second opinion, which the other may
+not have. The cross-fit is there twice: as it comes, and without the flexible scores that its
+estimate is averaged with, which the other may not have either. Writes ``results/against.csv``,
+problem by problem. The problems are made here with NumPy alone, so that any tree can run them.
 """
 
 import contextlib
-import csv
 import json
 import os
 import subprocess
@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from benchmarks.store import RESULTS
+from benchmarks.store import RESULTS, merge
 
 SHAPES = {
     "500 x 10": (500, 10),
@@ -32,7 +32,9 @@ SHAPES = {
     "20,000 x 80": (20_000, 80),
     "10,000 x 300, sparse": (10_000, 300),
 }
-LEARNERS = ("slope", "fixed_point", "known", "cross-fit")
+OWN_SCORE = "cross-fit, its own score"
+LEARNERS = ("slope", "fixed_point", "known", OWN_SCORE, "cross-fit")
+ARITHMETIC = {"NumPy": "0", "compiled": "1"}
 REPEATS = 3
 
 
@@ -54,8 +56,9 @@ def fit(learner: str, X, s, e):
 
     if learner == "known":
         return KnownPropensityClassifier().fit(X, s, propensity=e)
-    if learner == "cross-fit":
-        return CrossFitSARClassifier([0, 1], random_state=0).fit(X, s)
+    if learner.startswith("cross-fit"):
+        with _own_score() if learner == OWN_SCORE else contextlib.nullcontext():
+            return CrossFitSARClassifier([0, 1], random_state=0).fit(X, s)
     return SAREMClassifier([0, 1], stop=learner).fit(X, s)
 
 
@@ -72,7 +75,11 @@ def measure(shape: str) -> dict[str, dict]:
                 began = time.process_time()
                 model = fit(learner, X, s, e)
                 times.append(time.process_time() - began)
-            found[learner] = {"cpu": min(times), "class_prior": float(model.class_prior_)}
+            found[learner] = {
+                "cpu": min(times),
+                "class_prior": float(model.class_prior_),
+                "coef": np.ravel(model.coef_).tolist(),
+            }
     return found
 
 
@@ -84,40 +91,63 @@ def _fit_alone():
     return no_second_opinion()
 
 
+@contextlib.contextmanager
+def _own_score():
+    """The cross-fit hears no other score than its own."""
+    try:
+        from sarlearn._engine import opinions
+    except ImportError:  # a tree from before there were others
+        yield
+        return
+    flexible, unbiased = opinions.Listener.flexible, opinions.Listener.unbiased
+    opinions.Listener.flexible = lambda *_: []
+    opinions.Listener.unbiased = lambda *_: 0.5
+    try:
+        yield
+    finally:
+        opinions.Listener.flexible, opinions.Listener.unbiased = flexible, unbiased
+
+
 def main(other: str) -> None:
     here = str(Path(__file__).parents[1] / "src")
-    rows: list[dict] = []
     for shape in SHAPES:
-        runs: dict[str, list] = {other: [], here: []}
-        for tree in (other, here, other, here):
-            runs[tree].append(_elsewhere(tree, shape))
-        for learner in LEARNERS:
-            before, now = (
-                min((run[learner] for run in runs[tree]), key=itemgetter("cpu"))
-                for tree in (other, here)
-            )
-            row = {
-                "problem": shape,
-                "learner": learner,
-                "cpu_before": round(before["cpu"], 4),
-                "cpu": round(now["cpu"], 4),
-                "ratio": round(now["cpu"] / before["cpu"], 2),
-                "class_prior_before": round(before["class_prior"], 6),
-                "class_prior": round(now["class_prior"], 6),
-            }
-            print(*row.values(), sep="\t", flush=True)
-            rows.append(row)
-        with (RESULTS / "against.csv").open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        for arithmetic in ARITHMETIC:
+            runs: dict[str, list] = {other: [], here: []}
+            for tree in (other, here, other, here):
+                runs[tree].append(_elsewhere(tree, shape, arithmetic))
+            rows = []
+            for learner in LEARNERS:
+                before, now = (
+                    min((run[learner] for run in runs[tree]), key=itemgetter("cpu"))
+                    for tree in (other, here)
+                )
+                row = {"problem": shape, "arithmetic": arithmetic, "learner": learner}
+                row |= _compared(before, now)
+                print(*row.values(), sep="\t", flush=True)
+                rows.append(row)
+            merge("against", rows, RESULTS)
 
 
-def _elsewhere(tree: str, shape: str) -> dict:
+def _compared(before: dict, now: dict) -> dict:
+    """CPU seconds, and by how much results differ, coefficients relative to the largest."""
+    old, new = np.array(before["coef"]), np.array(now["coef"])
+    difference = np.abs(old - new).max() / np.abs(old).max()
+    return {
+        "cpu_before": round(before["cpu"], 4),
+        "cpu": round(now["cpu"], 4),
+        "ratio": round(now["cpu"] / before["cpu"], 2),
+        "class_prior_before": round(before["class_prior"], 6),
+        "class_prior": round(now["class_prior"], 6),
+        "coefficient_difference": f"{difference:.1e}",
+    }
+
+
+def _elsewhere(tree: str, shape: str, arithmetic: str) -> dict:
     path = os.pathsep.join([tree, str(Path(__file__).parents[1])])
+    settings = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.against", "--measure", shape],
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "SARLEARN_COMPILED": "0"},
+        env={**os.environ, **settings, "SARLEARN_COMPILED": ARITHMETIC[arithmetic]},
         capture_output=True,
         text=True,
         check=True,

@@ -1,4 +1,4 @@
-"""Results on disk: one CSV a part, rows replaced by key, written whole or not at all."""
+"""Results on disk: one CSV per part, rows replaced by key, written whole or not at all."""
 
 import csv
 import os
@@ -14,6 +14,7 @@ KEYS = {
     "machine": ("what",),
     "dask": ("case", "rows", "workers"),
     "users": ("case", "step", "rows", "columns"),
+    "against": ("problem", "arithmetic", "learner"),
 }
 
 

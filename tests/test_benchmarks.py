@@ -197,14 +197,26 @@ def test_what_users_wait_for_is_measured_and_judged(tmp_path):
 
 
 def test_fits_are_set_beside_those_of_an_earlier_tree(tmp_path):
-    from benchmarks import user_tables
+    from benchmarks import against, user_tables
 
-    assert user_tables.regression_table(tmp_path) == []
-    (tmp_path / "against.csv").write_text(
-        "problem,learner,cpu_before,cpu,ratio\n500 x 10,slope,0.02,0.03,1.5\n"
-    )
-    (found,) = user_tables.regression_table(tmp_path)
-    assert found.rows == [["500 x 10", "slope", "0.02", "0.03", "1.5"]]
+    assert user_tables.against_table(tmp_path) == []
+    before = {"cpu": 0.02, "class_prior": 0.5, "coef": [1.0, -2.0]}
+    row = {"problem": "500 x 10", "arithmetic": "NumPy", "learner": "slope"}
+    row |= against._compared(before, before | {"cpu": 0.03, "coef": [1.5, -2.0]})
+    store.merge("against", [row], tmp_path)
+    (found,) = user_tables.against_table(tmp_path)
+    assert found.rows == [
+        ["500 x 10", "NumPy", "slope", "0.02", "0.03", "1.5", "0.5", "0.5", "2.5e-01"]
+    ]
+
+
+def test_the_cross_fit_alone_hears_no_other_score(monkeypatch, fits_alone):
+    from benchmarks import against
+
+    monkeypatch.setitem(against.SHAPES, "few", (400, 4))
+    X, s, e = against.problem("few")
+    alone, averaged = (against.fit(name, X, s, e) for name in (against.OWN_SCORE, "cross-fit"))
+    assert abs(alone.class_prior_ - averaged.class_prior_) > 1e-3
 
 
 def test_parts_of_a_table_are_a_problem_of_labels(tmp_path, monkeypatch):
