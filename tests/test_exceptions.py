@@ -82,6 +82,12 @@ def test_lists_of_names_read_as_sentences():
     assert "selects a, b and c, the flexible one none:" in text
 
 
+def test_a_misfit_tells_of_a_flexible_model_only_where_that_is_better():
+    better, worse = (str(exceptions.MisfitWarning(7.0, gain)) for gain in (0.6, -12.0))
+    assert "and a flexible model predicts held-out ones better, by 0.60 nats" in better
+    assert "(misfit 7.0). Rows may be ranked wrongly" in worse
+
+
 def test_no_text_is_compared_and_no_stack_level_counted_in_the_package():
     for path in Path(sarlearn.__file__).parent.rglob("*.py"):
         text = path.read_text()

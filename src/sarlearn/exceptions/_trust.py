@@ -45,11 +45,12 @@ class MisfitWarning(TrustWarning):
             else "Transform skewed columns, boost the class (BoostedSARClassifier, or --classifier "
             "boosting)"
         )
+        better = f"better, by {self.gain:.2f} nats per labelled row"
         why = (
             f"their chance is not linear in {_listed(self.columns)}"
             if self.columns
-            else f"observed and expected ones differ (misfit {self.statistic:.1f}), or a flexible "
-            f"model predicts held-out ones better (by {self.gain:.2f} nats per labelled row)"
+            else f"observed and expected ones differ (misfit {self.statistic:.1f})"
+            + (f", and a flexible model predicts held-out ones {better}" * (self.gain > 0))
         )
         return (
             f"The model does not explain the labels: {why}. Rows may be ranked wrongly, and the "
