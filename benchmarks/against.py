@@ -3,8 +3,9 @@
     git worktree add ../before COMMIT
     python -m benchmarks.against ../before/src
 
-Each problem runs in a process of its own, by turns in either tree, the best of several, in NumPy
-and with compiled functions; learners of this tree without their second opinion, which the other may
+Each problem runs in a process of its own, by turns in either tree, the best of several, in NumPy,
+with compiled functions, and in NumPy on a Dask cluster, whose workers are threads of that process,
+so that their CPU counts. Learners of this tree go without their second opinion, which the other may
 not have. The cross-fit is there twice: as it comes, and without the flexible scores that its
 estimate is averaged with, which the other may not have either. Writes ``results/against.csv``,
 problem by problem. The problems are made here with NumPy alone, so that any tree can run them.
@@ -29,12 +30,15 @@ SHAPES = {
     "500 x 10": (500, 10),
     "5,000 x 20": (5_000, 20),
     "50,000 x 20": (50_000, 20),
+    "200,000 x 20": (200_000, 20),
     "20,000 x 80": (20_000, 80),
     "10,000 x 300, sparse": (10_000, 300),
 }
 OWN_SCORE = "cross-fit, its own score"
 LEARNERS = ("slope", "fixed_point", "known", OWN_SCORE, "cross-fit")
-ARITHMETIC = {"NumPy": "0", "compiled": "1"}
+# How rows are worked on, and the switch of compiled functions for it.
+WAYS = {"NumPy": "0", "compiled": "1", "Dask": "0"}
+ON_DASK, PARTITIONS = "200,000 x 20", 8
 REPEATS = 3
 
 
@@ -62,13 +66,17 @@ def fit(learner: str, X, s, e):
     return SAREMClassifier([0, 1], stop=learner).fit(X, s)
 
 
-def measure(shape: str) -> dict[str, dict]:
+def measure(shape: str, way: str) -> dict[str, dict]:
     """In this process: the least CPU seconds of some fits, after one that is not counted."""
     X, s, e = problem(shape)
     found = {}
-    with warnings.catch_warnings(), _fit_alone():
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        stack.enter_context(_fit_alone())
         warnings.simplefilter("ignore")
-        for learner in LEARNERS:
+        if way == "Dask":
+            X, s, e = stack.enter_context(_on_dask(X, s, e))
+        for learner in _learners(way):
             fit(learner, X, s, e)
             times = []
             for _ in range(REPEATS):
@@ -81,6 +89,22 @@ def measure(shape: str) -> dict[str, dict]:
                 "coef": np.ravel(model.coef_).tolist(),
             }
     return found
+
+
+def _learners(way: str) -> tuple[str, ...]:
+    """Those that both trees have there."""
+    return LEARNERS if way != "Dask" else ("slope", "fixed_point", "known")
+
+
+@contextlib.contextmanager
+def _on_dask(*arrays: np.ndarray):
+    """The same rows on two workers."""
+    import dask.array as da
+    from distributed import Client
+
+    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+        chunk = -(-len(arrays[0]) // PARTITIONS)
+        yield [da.from_array(a, chunks=(chunk, *a.shape[1:])).persist() for a in arrays]
 
 
 def _fit_alone():
@@ -111,17 +135,19 @@ def _own_score():
 def main(other: str) -> None:
     here = str(Path(__file__).parents[1] / "src")
     for shape in SHAPES:
-        for arithmetic in ARITHMETIC:
+        for way in WAYS:
+            if way == "Dask" and shape != ON_DASK:
+                continue
             runs: dict[str, list] = {other: [], here: []}
             for tree in (other, here, other, here):
-                runs[tree].append(_elsewhere(tree, shape, arithmetic))
+                runs[tree].append(_elsewhere(tree, shape, way))
             rows = []
-            for learner in LEARNERS:
+            for learner in _learners(way):
                 before, now = (
                     min((run[learner] for run in runs[tree]), key=itemgetter("cpu"))
                     for tree in (other, here)
                 )
-                row = {"problem": shape, "arithmetic": arithmetic, "learner": learner}
+                row = {"problem": shape, "way": way, "learner": learner}
                 row |= _compared(before, now)
                 print(*row.values(), sep="\t", flush=True)
                 rows.append(row)
@@ -142,12 +168,12 @@ def _compared(before: dict, now: dict) -> dict:
     }
 
 
-def _elsewhere(tree: str, shape: str, arithmetic: str) -> dict:
+def _elsewhere(tree: str, shape: str, way: str) -> dict:
     path = os.pathsep.join([tree, str(Path(__file__).parents[1])])
     settings = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.against", "--measure", shape],
-        env={**os.environ, **settings, "SARLEARN_COMPILED": ARITHMETIC[arithmetic]},
+        [sys.executable, "-m", "benchmarks.against", "--measure", shape, way],
+        env={**os.environ, **settings, "SARLEARN_COMPILED": WAYS[way]},
         capture_output=True,
         text=True,
         check=True,
@@ -157,6 +183,6 @@ def _elsewhere(tree: str, shape: str, arithmetic: str) -> dict:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--measure":
-        print(json.dumps(measure(sys.argv[2])))
+        print(json.dumps(measure(*sys.argv[2:])))
     else:
         main(sys.argv[1])

@@ -49,7 +49,7 @@ def user_tables(folder: Path) -> list[Table]:
 
 def against_table(folder: Path) -> list[Table]:
     """Fits of this tree beside those of an earlier one, from ``results/against.csv``."""
-    header = ["problem", "arithmetic", "fit", "CPU s before", "CPU s now", "ratio"]
+    header = ["problem", "way", "fit", "CPU s before", "CPU s now", "ratio"]
     header += ["class prior before", "now", "coefficients"]
     lines = [list(row.values()) for row in load("against", folder)]
     return [Table("Against an earlier tree", header, lines, AGAINST_NOTE)] if lines else []

@@ -201,7 +201,7 @@ def test_fits_are_set_beside_those_of_an_earlier_tree(tmp_path):
 
     assert user_tables.against_table(tmp_path) == []
     before = {"cpu": 0.02, "class_prior": 0.5, "coef": [1.0, -2.0]}
-    row = {"problem": "500 x 10", "arithmetic": "NumPy", "learner": "slope"}
+    row = {"problem": "500 x 10", "way": "NumPy", "learner": "slope"}
     row |= against._compared(before, before | {"cpu": 0.03, "coef": [1.5, -2.0]})
     store.merge("against", [row], tmp_path)
     (found,) = user_tables.against_table(tmp_path)
