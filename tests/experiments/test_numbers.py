@@ -1,10 +1,13 @@
 """Numbers in prose are those of the tracked tables."""
 
+import re
 from pathlib import Path
 
 import pytest
 from experiments.__main__ import main
 from experiments.numbers import MARK, all_numbers, differences, update
+
+from sarlearn import CrossFitSARClassifier
 
 ROOT = Path(__file__).parents[2]
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -18,6 +21,27 @@ def numbers():
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 def test_marked_numbers_are_those_of_the_tables(path, numbers):
     assert differences(path.read_text(encoding="utf-8"), numbers) == []
+
+
+def test_numbers_in_docstrings_are_those_of_the_tables(numbers):
+    """A docstring has no marks: its sentences are made again of the tables."""
+    text = " ".join(CrossFitSARClassifier.__doc__.split())
+    for sentence in [
+        "error of the class prior fell from {crossfit.prior.SAR-EM:.3f} to "
+        "{crossfit.prior.cross-fit:.3f}.",
+        "in {crossfit.prior.worse:.0f} of the {crossfit.prior.cells:.0f} cells, in "
+        "{crossfit.prior.worse_by_0.05:.0f} of them by more than 0.05",
+        "at worst {crossfit.prior.worst.cross-fit:.2f} against {crossfit.prior.worst.SAR-EM:.2f}",
+        "bold probabilities: {crossfit.three.f1.cross-fit:.3f} against "
+        "{crossfit.three.f1.SAR-EM:.3f} with three",
+        "With ``C=10`` it is {crossfit.three.f1.cross-fit/C10:.3f};",
+        "accuracy {sar_learners.told_none.accuracy.cross-fit:.2f} against "
+        "{sar_learners.told_none.accuracy.SAR-EM:.2f} on pairs",
+    ]:
+        filled = re.sub(
+            r"\{([^:]+):([^}]+)\}", lambda m: format(numbers[m.group(1)], m.group(2)), sentence
+        )
+        assert filled in text
 
 
 def test_the_readme_marks_its_numbers():

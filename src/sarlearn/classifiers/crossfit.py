@@ -84,7 +84,8 @@ class CrossFitSARClassifier(SARClassifier):
     decay : float in (0, 1], default=0.9
         Of the first step, see :class:`SAREMClassifier`.
     propensity_C : float > 0, default=1.0
-        Inverse penalty of the propensity in the first step; the label model has none.
+        Inverse penalty of the propensity in the first step. The label model has a ridge of its
+        own, 1 on the slopes of standardised attributes.
     imagined_rows : float >= 0, default=4.0
         Positives that are imagined beside the data in steps 3 and 4, as many negatives, and of the
         positives as many labelled and unlabelled ones. The share of labels tells the product of
