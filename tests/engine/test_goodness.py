@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sarlearn._engine.goodness import bends, label_grid, products, score_sums
+from sarlearn._engine.goodness import bends, label_grid, score_sums
 
 
 def draw(n_rows, seed=0):
@@ -131,6 +131,7 @@ def test_a_bend_and_a_product_are_found():
     z = score_sums(flat, zeta, bent, X[:, :0], bends(X), of_class=True).z
     assert np.argmax(np.abs(z)) == 0
     assert abs(z[0]) > 5
-    z = score_sums(flat, zeta, crossed, X[:, :0], products(X), of_class=True).z
+    products = X[:, [0, 0, 1]] * X[:, [1, 2, 2]]
+    z = score_sums(flat, zeta, crossed, X[:, :0], products, of_class=True).z
     assert np.argmax(np.abs(z)) == 2
     assert abs(z[2]) > 5

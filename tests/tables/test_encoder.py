@@ -12,7 +12,7 @@ from sarlearn.exceptions import ManyLevelsWarning, MostlyNumbersWarning, StrayCe
 from sarlearn.tables import FromColumns, TableEncoder
 from sarlearn.tables.cells import read_dates, read_numbers
 from sarlearn.tables.marks import mark_words, n_marks
-from sarlearn.tables.skew import from_log, log_unit, to_log
+from sarlearn.tables.skew import log_unit, to_log
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,9 @@ def test_skewed_money_enters_on_a_logarithmic_scale():
     assert unit == pytest.approx(np.median(data["money"]), rel=0.02)
     encoded = encoder.transform(data)["money"]
     assert abs(encoded.mean()) < 1e-9
-    np.testing.assert_allclose(encoder.decode_values("money", encoded), data["money"])
+    place = encoder.numeric_.index("money")
+    logs = encoded * encoder.scaler_.scale_[place] + encoder.scaler_.mean_[place]
+    np.testing.assert_allclose(unit * np.expm1(logs), data["money"])
     assert np.all(np.diff(encoded[np.argsort(data["money"])]) >= 0)
     np.testing.assert_allclose(encoder.encode_values("money", data["money"])[1][:, 0], encoded)
     raw = TableEncoder(skewed="raw").fit(data)
@@ -160,7 +162,9 @@ def test_which_columns_are_skewed(values, skewed):
     unit = log_unit(np.append(values, np.nan))
     assert (unit is not None) == skewed
     if unit is not None:
-        np.testing.assert_allclose(from_log(to_log(values, unit), unit), values, rtol=1e-12)
+        logs = to_log(values, unit)
+        undone = np.sign(logs) * unit * np.expm1(np.abs(logs))
+        np.testing.assert_allclose(undone, values, rtol=1e-12)
         huge = np.append(values, 1e12)  # one cell does not decide
         assert log_unit(huge) == pytest.approx(unit, rel=0.02)
 

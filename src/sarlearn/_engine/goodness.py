@@ -199,10 +199,3 @@ def score_sums(eta, zeta, labelled, attributes, tried, *, of_class: bool, weight
 def bends(standardised: np.ndarray) -> np.ndarray:
     """Squares of standardised columns, cut: what a class that is not linear shows first."""
     return np.clip(standardised, -CUT, CUT) ** 2
-
-
-def products(standardised: np.ndarray) -> np.ndarray:
-    """Products of every two of some standardised columns, cut likewise."""
-    cut = np.clip(standardised, -CUT, CUT)
-    first, second = np.triu_indices(cut.shape[1], k=1)
-    return cut[:, first] * cut[:, second]

@@ -35,7 +35,7 @@ from sarlearn.tables.marks import OTHER, mark_words, n_marks
 from sarlearn.tables.names import origin, output_name
 from sarlearn.tables.oddities import tell_oddities
 from sarlearn.tables.readings import ColumnReading
-from sarlearn.tables.skew import from_log, log_unit, to_log
+from sarlearn.tables.skew import log_unit, to_log
 
 MANY_LEVELS = 1000
 
@@ -414,14 +414,6 @@ class TableEncoder(  # type: ignore[call-arg]
             texts = [str(value) for value in values]
             mark_words(np.arange(len(texts)), texts, known, block, pooled=OTHER in known)
         return positions, block
-
-    def decode_values(self, column: str, encoded) -> np.ndarray:
-        """The numbers of a numeric column whose encoded values are given: undoes the scales."""
-        index = self.numeric_.index(column)
-        numbers = np.asarray(encoded, dtype=float) * self.scaler_.scale_[index]
-        numbers = numbers + self.scaler_.mean_[index]
-        unit = self.log_units_.get(column)
-        return numbers if unit is None else from_log(numbers, unit)
 
     def category_of_output(self, position: int) -> str | None:
         """The category an encoded column stands for; None for a number."""

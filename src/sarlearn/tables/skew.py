@@ -39,8 +39,3 @@ def quantiles(values: np.ndarray, weights: np.ndarray, shares) -> np.ndarray:
 def to_log(values: np.ndarray, unit: float) -> np.ndarray:
     """``log(1 + x / m)``; odd in x, so that it is monotone also below zero."""
     return np.sign(values) * np.log1p(np.abs(values) / unit)
-
-
-def from_log(values: np.ndarray, unit: float) -> np.ndarray:
-    """Undo :func:`to_log`."""
-    return np.sign(values) * unit * np.expm1(np.abs(values))
