@@ -41,7 +41,7 @@ def measure(number, does):
         os._exit(1)
     if does == "text":
         return {"estimate": "high"}
-    time.sleep(0.2)  # long enough that the runner is killed between cells, and within one
+    time.sleep(float(os.environ.get("SIMULATED_SECONDS", "0")))
     rng = np.random.default_rng(seed_from("rows", number))
     X = rng.normal(size=(300, 2))
     s = (2 * X[:, 0] + rng.logistic(size=300) > 0) & (rng.random(300) < 0.6)
@@ -76,10 +76,14 @@ def table(results: Path, name: str = "grid/simulated.csv") -> list[dict[str, str
         return list(csv.DictReader(stream))
 
 
-def start_runner(configuration: Configuration, runs: Path, results: Path) -> subprocess.Popen:
+def start_runner(
+    configuration: Configuration, runs: Path, results: Path, slow: bool = False
+) -> subprocess.Popen:
     command = [sys.executable, "-m", "experiments", "run", str(configuration.path)]
     command += ["--runs", str(runs), "--results", str(results), "--workers", "2"]
-    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    # Long enough that the runner is killed between cells, and within one.
+    env = os.environ | {"SIMULATED_SECONDS": "0.2" if slow else "0"}
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=env)
 
 
 def wait_for_cells(process: subprocess.Popen, log: Path, n_cells: int) -> None:
@@ -94,7 +98,7 @@ def test_a_killed_run_resumes_to_the_identical_file(grid, tmp_path, how):
     run(configuration, runs=tmp_path / "runs_a", results=tmp_path / "a", workers=1)
 
     log = tmp_path / "runs_b" / "cells.jsonl"
-    with start_runner(configuration, tmp_path / "runs_b", tmp_path / "b") as killed:
+    with start_runner(configuration, tmp_path / "runs_b", tmp_path / "b", slow=True) as killed:
         wait_for_cells(killed, log, 3)
         workers = children(killed.pid)
         killed.send_signal(how)
