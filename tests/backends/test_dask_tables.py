@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cli_tools import process
+from cli_tools import command, process
 from conftest import make_pu
 from dask_tools import N, continuous, cut, da, dd, pd, quiet, sparse_chunks
 from sarlearn import SCARClassifier
@@ -269,10 +269,11 @@ def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))
     fit = fit_command(folder, "part*.parquet", "--method", "sar-em", "--dask")
     with ThreadPoolExecutor() as pool:  # to hear nothing takes ten seconds
-        gone = pool.submit(process, *fit, "tcp://127.0.0.1:9")
-        done = process(*fit)
-    assert gone.result().returncode
-    assert "no scheduler answers at tcp://127.0.0.1:9" in gone.result().stderr
+        running = pool.submit(process, *fit)
+        gone = command(*fit, "tcp://127.0.0.1:9", cwd=tmp_path)
+    done = running.result()
+    assert gone.returncode
+    assert "no scheduler answers at tcp://127.0.0.1:9" in gone.stderr
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["data"]["rows"] == N
     assert "Dask dashboard: http" in done.stderr
