@@ -55,14 +55,18 @@ def labellings(grids: Grids) -> str:
     repeats = cells.groupby("repeat").size()
     if len(repeats) < 2:
         return ""
-    text = (
-        "Labels are drawn anew in each repeat. Measured so far: "
-        + ", ".join(f"repeat {repeat} {count:,} cells" for repeat, count in repeats.items())
-        + " (without the supervised ones). An earlier version of this table drew labels once for a "
-        "combination of attributes and changed only the folds; of it the first repeat is kept, "
-        "whose labels are what they were. The rest is measured by `python -m experiments run "
-        "experiments/paper/full.toml --only three_attributes --adopt`.\n"
-    )
+    if repeats.nunique() == 1:
+        text = (
+            f"Labels are drawn anew in each of {len(repeats)} repeats, {repeats.iloc[0]:,} cells "
+            "each (without the supervised ones).\n"
+        )
+    else:
+        text = (
+            "Labels are drawn anew in each repeat. Measured so far: "
+            + ", ".join(f"repeat {repeat} {count:,} cells" for repeat, count in repeats.items())
+            + " (without the supervised ones). The rest is measured by `python -m experiments run "
+            "experiments/paper/full.toml --only three_attributes --adopt`.\n"
+        )
     spread = cells.groupby(["method", "dataset", "features"])["f1"].agg(["std", "size"])
     spread = spread[spread["size"] > 1].groupby("method")["std"]
     if len(spread):
