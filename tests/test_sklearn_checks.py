@@ -78,16 +78,40 @@ def labels_that_outlast_a_shuffle(monkeypatch):
     monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_y", labels)
 
 
-# These fit the same 40 rows in all formats that SciPy has, and look at shapes: a cross-fit of fewer
-# folds takes each format the same way. Other checks of sparse rows are of what it is by default.
-OF_FORMATS = {"check_estimator_sparse_matrix", "check_estimator_sparse_array"}
+# Checks of what is taken, refused and set. Whether a cross-fit has two folds or five makes no
+# difference to them; those of numbers, of order, of copies and of weights are made as it comes.
+OF_INTERFACE = {
+    f"check_{name}"
+    for name in [
+        "classifier_data_not_an_array",
+        "dtype_object",
+        "estimator_sparse_array",
+        "estimator_sparse_matrix",
+        "estimator_sparse_tag",
+        "estimators_dtypes",
+        "estimators_fit_returns_self",
+        "estimators_nan_inf",
+        "fit2d_predict1d",
+        "fit_check_is_fitted",
+        "fit_score_takes_y",
+        "n_features_in",
+        "n_features_in_after_fitting",
+        "positive_only_tag_during_fit",
+        "sample_weights_list",
+        "sample_weights_not_an_array",
+        "sample_weights_not_overwritten",
+        "sample_weights_pandas_series",
+        "sample_weights_shape",
+        "supervised_y_2d",
+    ]
+}
 QUICK = {"cv": 2, "n_runs": 1, "max_iter": 5, "Cs": (1.0,)}
 SLOW = {"BoostedPrior", "BoostedSARClassifier", "CrossFitPrior", "CrossFitSARClassifier"}
 
 
 def quick(estimator: BaseEstimator, check) -> BaseEstimator:
     """The estimator with settings that take less time, where they make no difference."""
-    if type(estimator).__name__ not in SLOW or check.func.__name__ not in OF_FORMATS:
+    if type(estimator).__name__ not in SLOW or check.func.__name__ not in OF_INTERFACE:
         return estimator
     taken = estimator.get_params(deep=False)
     return clone(estimator).set_params(**{k: v for k, v in QUICK.items() if k in taken})

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ import pytest
 import sarlearn
 from cli_tools import process, warm_process
 from sarlearn import CrossFitSARClassifier
+from sarlearn.demo import run_demo
 from sarlearn.saving import load_file
 from table_data import adult_like, hostile, patients
 
@@ -200,7 +202,8 @@ def test_without_pandas_polars_does_the_same(call, folder, monkeypatch):
     assert call(*prior, "--method", "EN")[0] == 0
 
 
-def test_demo_writes_its_report(call, folder):
+def test_demo_writes_its_report(call, folder, monkeypatch):
+    monkeypatch.setattr("sarlearn.demo.run_demo", partial(run_demo, n_labellings=1))
     code, out, _ = call("demo")
     assert code == 0
     assert "SCAR" in out
