@@ -7,7 +7,7 @@ import pkgutil
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
@@ -78,45 +78,6 @@ def labels_that_outlast_a_shuffle(monkeypatch):
     monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_y", labels)
 
 
-# Checks of what is taken, refused and set. Whether a cross-fit has two folds or five makes no
-# difference to them; those of numbers, of order, of copies and of weights are made as it comes.
-OF_INTERFACE = {
-    f"check_{name}"
-    for name in [
-        "classifier_data_not_an_array",
-        "dtype_object",
-        "estimator_sparse_array",
-        "estimator_sparse_matrix",
-        "estimator_sparse_tag",
-        "estimators_dtypes",
-        "estimators_fit_returns_self",
-        "estimators_nan_inf",
-        "fit2d_predict1d",
-        "fit_check_is_fitted",
-        "fit_score_takes_y",
-        "n_features_in",
-        "n_features_in_after_fitting",
-        "positive_only_tag_during_fit",
-        "sample_weights_list",
-        "sample_weights_not_an_array",
-        "sample_weights_not_overwritten",
-        "sample_weights_pandas_series",
-        "sample_weights_shape",
-        "supervised_y_2d",
-    ]
-}
-QUICK = {"cv": 2, "n_runs": 1, "max_iter": 5, "Cs": (1.0,)}
-SLOW = {"BoostedPrior", "BoostedSARClassifier", "CrossFitPrior", "CrossFitSARClassifier"}
-
-
-def quick(estimator: BaseEstimator, check) -> BaseEstimator:
-    """The estimator with settings that take less time, where they make no difference."""
-    if type(estimator).__name__ not in SLOW or check.func.__name__ not in OF_INTERFACE:
-        return estimator
-    taken = estimator.get_params(deep=False)
-    return clone(estimator).set_params(**{k: v for k, v in QUICK.items() if k in taken})
-
-
 # The data of the checks are small, fully labelled, mostly noise, and come without a propensity.
 # The package may warn of that as it likes: what it warns of is tested elsewhere.
 @pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
@@ -127,7 +88,7 @@ def quick(estimator: BaseEstimator, check) -> BaseEstimator:
 def test_with_defaults(estimator, check):
     if type(estimator).__name__.startswith("Boosted"):
         pytest.importorskip("lightgbm", reason="LightGBM is not installed")
-    check(quick(estimator, check))
+    check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -148,4 +109,4 @@ def test_the_interface_of_what_reads_no_arrays(estimator):
     ]
 )
 def test_with_other_settings(estimator, check):
-    check(quick(estimator, check))
+    check(estimator)
