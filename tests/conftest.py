@@ -96,6 +96,20 @@ def fits_alone():
         yield
 
 
+@pytest.fixture
+def sketched(monkeypatch):
+    """Figures of a report are drawn, but neither laid out nor written, which takes far longer."""
+    from importlib import import_module
+
+    from matplotlib.figure import Figure
+
+    def sketch(key, size, draw, theme):
+        draw(Figure(figsize=size).subplots())
+        return '<svg viewBox="0 0 1 1"></svg>'
+
+    monkeypatch.setattr(import_module("sarlearn.reporting.figures"), "draw_svg", sketch)
+
+
 @pytest.fixture(autouse=True)
 def no_figures_left():
     """Figures of one test are not there in the next: from the 21st on, matplotlib warns."""

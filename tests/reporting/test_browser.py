@@ -322,7 +322,7 @@ def test_no_heading_is_stranded_in_print(browser, pages, tmp_path):
         assert [part for part in begun if len(part) > 10] == []
 
 
-def test_in_a_notebook_the_page_stands_in_a_frame(browser, pages, tmp_path):
+def test_in_a_notebook_the_page_stands_in_a_frame(sketched, browser, pages, tmp_path):
     table = patients(300)[0]
     model = make_table_classifier(["plan"], drop=["patient_id", "diagnosed"], tol=1e-2)
     model.fit(table, table["diagnosed"])

@@ -82,7 +82,7 @@ def test_other_choices_are_fitted(table, model, found):
     assert "hardly another answer" in words
 
 
-def test_the_page_tells_of_them(table, model, found, monkeypatch):
+def test_the_page_tells_of_them(sketched, table, model, found, monkeypatch):
     monkeypatch.setattr("sarlearn.reporting.run_checks", lambda *arguments: found)
     page = report(model, table, table["diagnosed"], checks=True)
     html = page.to_html()
@@ -96,7 +96,7 @@ def test_the_page_tells_of_them(table, model, found, monkeypatch):
     assert "estimates without error bars" not in without  # it has the range
 
 
-def test_large_tables_are_checked_on_a_sample(monkeypatch):
+def test_large_tables_are_checked_on_a_sample(sketched, monkeypatch):
     monkeypatch.setattr(module, "MAX_ROWS", 500)
     data = make_pu(900, 4)
     model = SAREMClassifier([0]).fit(data.X, data.s)
@@ -125,7 +125,7 @@ def test_what_does_not_apply_says_so():
     assert found["scar_test"]["statistic"] >= 0
 
 
-def test_fit_with_checks(tmp_path, capsys, monkeypatch):
+def test_fit_with_checks(sketched, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         "sarlearn.cli.fit.run_checks",
         lambda *arguments, **options: run_checks(*arguments, **options | SMALL),

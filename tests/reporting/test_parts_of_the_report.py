@@ -94,7 +94,7 @@ def test_reasons_of_any_classifier_name_what_made_the_difference():
     assert all(because[0]["factor"] > 2 for because in why)
 
 
-def test_a_report_on_trees_has_curves_for_coefficients():
+def test_a_report_on_trees_has_curves_for_coefficients(sketched):
     data = make_pu(400, 3)
     trees = HistGradientBoostingClassifier(max_iter=3, max_bins=8, early_stopping=False)
     model = SAREMClassifier([0], classifier=trees, tol=0.1).fit(data.X, data.s)
@@ -108,7 +108,7 @@ def test_a_report_on_trees_has_curves_for_coefficients():
     assert "bends" not in page.to_dict()["label_fit"]["problems"]
 
 
-def test_a_level_with_a_handful_of_rows_gets_no_ratio():
+def test_a_level_with_a_handful_of_rows_gets_no_ratio(sketched):
     table, _, _ = patients(1200)
     table.loc[:11, "plan"] = "rare"
     table.loc[:11, "diagnosed"] = 0
@@ -169,7 +169,7 @@ def test_how_groups_compare(found):
         assert row["low"] <= row["ratio"] <= row["high"]
 
 
-def test_where_it_comes_from(found):
+def test_where_it_comes_from(sketched, found):
     origin = found["origin"]
     assert origin["command"] == "sarlearn fit p.csv"
     assert origin["seed"] == 0
@@ -197,7 +197,7 @@ def test_no_powers_of_ten_in_the_text():
     assert re.findall(r"\d(?:\.\d+)?e[+-]\d+", text) == []
 
 
-def test_terminal_json_and_page_warn_of_the_same(tmp_path, capsys):
+def test_terminal_json_and_page_warn_of_the_same(sketched, tmp_path, capsys):
     table = patients(400)[0]
     table.to_csv(tmp_path / "p.csv", index=False)
     fit = ["fit", str(tmp_path / "p.csv"), "--label", "diagnosed", "--id", "patient_id", "--json"]

@@ -151,7 +151,7 @@ def test_the_comparison_refits_under_other_assumptions(table, model, page):
     assert rows["naive"]["log_loss"] == pytest.approx(loss, abs=1e-4)
 
 
-def test_large_tables_are_compared_on_a_sample(table, model, monkeypatch):
+def test_large_tables_are_compared_on_a_sample(sketched, table, model, monkeypatch):
     monkeypatch.setattr(comparison, "MAX_ROWS", 500)
     table = table.head(800)
     found = summarize(model, table, table["diagnosed"])
@@ -235,7 +235,7 @@ def test_text_in_drawings_is_left_alone():
     assert inline(svg, "k", {"#0072b2": "var(--c1)"}) == expected
 
 
-def test_arrays_and_names():
+def test_arrays_and_names(sketched):
     data = make_pu(3000, 4, discrete=True, scale=4)
     model = SAREMClassifier([0, 1]).fit(data.X, data.s)
     page = report(model, data.X, data.s, feature_names=["a", "b", "c", "d"], top=3)
@@ -256,7 +256,7 @@ def test_arrays_and_names():
         report(model, data.X, data.s, ids=[1, 2])
 
 
-def test_scar_models_and_other_classifiers():
+def test_scar_models_and_other_classifiers(sketched):
     data = make_pu(400, 4)
     boosting = HistGradientBoostingClassifier(max_iter=3, max_bins=8, early_stopping=False)
     model = SAREMClassifier(classifier=boosting, tol=0.1).fit(data.X, data.s)
@@ -335,7 +335,7 @@ def test_headlines(page):
     assert "The fit had not settled after 1 round." in words.convergence_sentence(unsettled)
 
 
-def test_a_history_of_one_round_is_not_drawn(page):
+def test_a_history_of_one_round_is_not_drawn(sketched, page):
     found = summary_with(page, convergence__log_likelihood=[-1.0])
     assert render(found).count("<svg") == 7
 
@@ -348,7 +348,7 @@ def test_cards_are_dealt_to_two_columns():
     assert _in_columns(cards[:1]) == [cards[:1]]
 
 
-def test_many_propensity_columns():
+def test_many_propensity_columns(sketched):
     data = make_pu(900, 16)
     model = SAREMClassifier(range(14)).fit(data.X, data.s)
     page = report(model, data.X, data.s)
