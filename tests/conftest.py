@@ -19,11 +19,14 @@ os.environ.setdefault("SARLEARN_COMPILED", "0")
 # Begun first, the longest before: what comes last is short, and both test processes end together.
 # Tests of such a folder share what takes long to make: a cluster, a model fitted by the command,
 # refits for a page, compiled functions. Elsewhere a file shares what it makes.
-FIRST = ["backends", "engine", "test_sklearn_checks.py", "reporting", "cli", "classifiers"]
+FIRST = ["backends", "engine", "classifiers", "test_sklearn_checks.py", "cli", "reporting"]
+FIRST += ["priors/test_reference.py", "test_parameters.py", "audit/test_page.py"]
+FIRST += ["inspection/test_bootstrap.py", "priors/test_properties.py", "experiments/paper"]
+FIRST += ["experiments/trust", "test_sql.py", "datasets", "inspection/test_relative.py"]
 
 
 def room_of(nodeid: str) -> str:
-    """A file, or one of the folders above."""
+    """A file, or one of the files and folders above."""
     path = nodeid.split("::")[0]
     return next((name for name in FIRST if path.startswith(f"tests/{name}")), path)
 

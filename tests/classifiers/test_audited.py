@@ -37,7 +37,7 @@ def parameters(model):
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "weighted"])
 @pytest.mark.parametrize("discrete", [False, True])
-def test_maximum_likelihood_is_that_of_a_plain_solver(form, discrete):
+def test_maximum_likelihood_is_that_of_a_plain_solver(fits_alone, form, discrete):
     data = make_pu(700, seed=5, discrete=discrete)
     rng = np.random.default_rng(6)
     audited = np.where(~data.s & (rng.random(700) < 0.2), data.y, np.nan)

@@ -18,7 +18,7 @@ def data():
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "weighted", "far away"])
-def test_the_solution_is_that_of_a_plain_solver(data, form):
+def test_the_solution_is_that_of_a_plain_solver(fits_alone, data, form):
     """Column 0 drives labelling alone, column 1 both, the others the class."""
     X = data.X.copy()
     if form == "far away":
