@@ -50,8 +50,10 @@ def start_new(*words, cwd=None, env=None, stdin=subprocess.DEVNULL):
     )
 
 
-def _with(env: dict[str, str] | None) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": SOURCE, **(env or {})}
+def _with(env: dict[str, str | None] | None) -> dict[str, str]:
+    """The environment of this process and more; what is None is left out."""
+    found = {**os.environ, "PYTHONPATH": SOURCE, **(env or {})}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 class Warm:

@@ -1,15 +1,13 @@
 """When compiled functions are used: where the cache holds them, or the fit repays them."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+import warm
 from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._engine import on_demand
@@ -92,12 +90,12 @@ WHERE = "from sarlearn._engine import on_demand; print(on_demand.cache_folder())
 
 
 def run(code: str, folder) -> str:
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
-    environment.pop("SARLEARN_COMPILED", None)
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    """What code prints in a process that has not imported numba."""
+    env = {"NUMBA_CACHE_DIR": str(folder), "SARLEARN_COMPILED": None}
+    process = warm.start("-c", code, env=env)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return out
 
 
 def test_a_fresh_install_then_a_warm_one(tmp_path):
