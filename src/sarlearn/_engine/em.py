@@ -91,7 +91,7 @@ def em_pass(
     here : Point
         Where the pass runs; its targets are left in the block.
     held : Point or None
-        Where the targets of the M-step under way come from; None counts them as 0.
+        Where the targets of the M-step under way come from; None where none is.
     curvature : {"complete", "observed", "signed"} or None
         Which Hessians are wanted: of the M-step, with its targets held, or of the map's fixed
         point, where targets follow. Observed curvatures are taken by their absolute values, which
@@ -116,23 +116,20 @@ def em_pass(
     return sums
 
 
-def _targets(block: Block, here: Point, held: Point | None) -> tuple[np.ndarray, np.ndarray]:
+def _targets(block: Block, here: Point, held: Point | None) -> tuple:
     """Targets times weights that the M-step is fitted to, and room for those of this pass."""
-    pair = block.kept.get("targets") or [
-        (None, np.zeros(block.n_rows)),
-        (None, np.empty(block.n_rows)),
-    ]
-    key = None if held is None else held.key
-    if pair[1][0] == key != pair[0][0]:
-        pair = pair[::-1]
-    (known, target), (_, new_target) = pair
-    if known != key:
-        if held is None:
-            target.fill(0.0)
-        else:
-            held.sums_of(block, np.zeros(block.n_rows), target, None, None)
-    block.kept["targets"] = [(key, target), (here.key, new_target)]
-    return target, new_target
+    pair = block.kept.get("targets") or [(None, np.empty(block.n_rows)) for _ in range(2)]
+    target = None
+    if held is not None:
+        if pair[1][0] == held.key != pair[0][0]:
+            pair = pair[::-1]
+        known, target = pair[0]
+        if known != held.key:
+            held.sums_of(block, None, target, None, None)
+            pair[0] = held.key, target
+    room = pair[1][1]
+    block.kept["targets"] = [pair[0], (here.key, room)]
+    return target, room
 
 
 class PointCurvature(RowCurvature):
@@ -142,8 +139,8 @@ class PointCurvature(RowCurvature):
         self.point, self.kind, self._key = point, kind, (kind, *point.key)
 
     def _of(self, block: Block) -> np.ndarray:
-        h, zero, unused = np.zeros((3, block.n_rows))
-        self.point.sums_of(block, zero, unused, h, None, self.kind != "complete")
+        h, unused = np.empty((2, block.n_rows))
+        self.point.sums_of(block, None, unused, h, None, self.kind != "complete")
         return h
 
 

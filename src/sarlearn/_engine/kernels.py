@@ -52,14 +52,17 @@ def with_intercept(X, r: np.ndarray) -> np.ndarray:
     return out
 
 
-def gradients(X, u: np.ndarray, v: np.ndarray):
-    """``[X 1]' u`` and ``[X 1]' v``, the gradients for two kinds of residuals."""
+def gradients(X, u: np.ndarray, v: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """``[X 1]' u`` and ``[X 1]' v``, the gradients for two kinds of residuals, or twice for one."""
+    if v is None:
+        once = with_intercept(X, u)
+        return once, once
     fast = compiled_for(X)
     if fast is None:
         return with_intercept(X, u), with_intercept(X, v)
     out = np.zeros((2, X.shape[1] + 1))
     (fast.csr_gradients if sparse.issparse(X) else fast.gradients)(*_parts(X), u, v, out)
-    return out
+    return out[0], out[1]
 
 
 def hessian(X, h: np.ndarray) -> np.ndarray:
@@ -160,7 +163,8 @@ def em_sums(
     labelled : boolean ndarray of shape (n,)
     weight : ndarray of shape (n,) or None
     target, new_target : ndarray of shape (n,)
-        Weighted targets of the current M-step, read; those of this E-step, written.
+        Weighted targets of the current M-step, read; those of this E-step, written. Without
+        ``target`` no M-step is under way, and its gradients are those of the next one.
     curvature, propensity_curvature : ndarray of shape (n,) or None
         Written: complete curvatures of each row, times its weight.
     observed : bool
@@ -195,7 +199,7 @@ def em_sums(
             NOTHING if weight is None else weight,
             decay,
             observed,
-            target,
+            np.zeros(len(new_target)) if target is None else target,
             new_target,
             NOTHING if curvature is None else curvature,
             positives,
@@ -205,6 +209,8 @@ def em_sums(
             NOTHING if propensity_curvature is None else propensity_curvature,
             e_towards,
         )
+        if target is None:
+            towards[1], e_towards[1] = towards[0], e_towards[0]
         sums = log_likelihood, expected, positives, *towards
         return sums if Xe is None else (*sums, *e_towards)
     if Xe is not None:
@@ -227,13 +233,17 @@ def em_sums(
     else:
         positives[:] = new_target.sum()
     value = likelihood.log_likelihood(found.chance, weight)
-    sums = value, float(f.sum()), positives, *gradients(X, residual, f - target)
+    sums = value, float(f.sum()), positives
+    sums += gradients(X, residual, None if target is None else f - target)
     if Xe is None:
         return sums
     if propensity_curvature is not None:
         np.multiply(new_target, e * not_e, out=propensity_curvature)
-    of_e = [likelihood.propensity_residual(q, e, not_e, labelled) for q in (new_target, target)]
-    return *sums, *gradients(Xe, *of_e)
+    following = likelihood.propensity_residual(new_target, e, not_e, labelled)
+    if target is None:
+        return sums + gradients(Xe, following, None)
+    current = likelihood.propensity_residual(target, e, not_e, labelled)
+    return sums + gradients(Xe, following, current)
 
 
 # -- row by row ----------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def _label_sums(block: Block, theta: np.ndarray, known: bool, curved: bool) -> L
         block.labelled,
         block.weight,
         1.0,
-        np.zeros(n),
+        None,
         target,
         spread,
         None,
