@@ -67,23 +67,30 @@ def _information(block: Block, f, not_f, e, not_e, spread, target) -> np.ndarray
     ``spread`` and ``target`` are ``f (1 - f)`` and the target, times the weight.
     """
     of_f, _, of_e = likelihood.expected_information(f, not_f, e, not_e)
-    ones = np.ones((block.n_rows, 1))
-    design = np.hstack([block.score[:, None], ones, block.X, ones])
     looked_at = None if block.audited is None else ~np.isnan(block.audited)
     if looked_at is not None:
         of_f, of_e = np.where(looked_at, 0.0, of_f), np.where(looked_at, 0.0, of_e)
     if block.weight is not None:
         of_f, of_e = block.weight * of_f, block.weight * of_e
-    scaled = design.copy()
-    scaled[:, :2] *= np.sqrt(of_f)[:, None]
-    scaled[:, 2:] *= np.sqrt(of_e)[:, None]
+    scaled = _design(block, np.sqrt(of_f), np.sqrt(of_e))
     information = scaled.T @ scaled
     if looked_at is not None:
         # Where the class is known, the two models have nothing to do with each other.
-        for part, curvature in ((slice(0, 2), spread), (slice(2, None), target * e * not_e)):
-            rows = design[looked_at, part] * np.sqrt(curvature[looked_at])[:, None]
-            information[part, part] += rows.T @ rows
+        known = np.sqrt(spread * looked_at), np.sqrt(target * e * not_e * looked_at)
+        scaled = _design(block, *known)
+        for part in (slice(0, 2), slice(2, None)):
+            information[part, part] += scaled[:, part].T @ scaled[:, part]
     return information
+
+
+def _design(block: Block, of_f: np.ndarray, of_e: np.ndarray) -> np.ndarray:
+    """The inputs ``g, 1`` of the class and ``x_e, 1`` of the propensity, each times a factor."""
+    out = np.empty((block.n_rows, block.X.shape[1] + 3))
+    np.multiply(block.score, of_f, out=out[:, 0])
+    out[:, 1] = of_f
+    np.multiply(block.X, of_e[:, None], out=out[:, 2:-1])
+    out[:, -1] = of_e
+    return out
 
 
 def weighed_propensity(block: Block) -> float:
