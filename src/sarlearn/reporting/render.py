@@ -1,5 +1,6 @@
 """The summary dict as one HTML page: no script, no other file, nothing fetched."""
 
+from functools import cache
 from typing import Any
 
 from sarlearn._words import about, number_text, odds_sentence
@@ -54,12 +55,38 @@ def render(summary: dict[str, Any]) -> str:
     True
     """
     try:
-        import jinja2
-        import matplotlib  # noqa: F401  only to tell of both at once
+        import jinja2  # noqa: F401  only to tell of both at once
+        import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError(
             "Reports need Jinja2 and matplotlib: pip install 'sarlearn[report]'."
         ) from error
+    # The drawings are our own and escape text themselves; everything else Jinja escapes.
+    drawn: dict[str, Any] = {
+        key: [_safe(item) for item in value] if isinstance(value, list) else _safe(value)
+        for key, value in figures(summary).items()
+    }
+    approaches = [
+        {**row, "name": _ASSUMPTIONS.get(row["assumption"])}
+        for row in summary["comparison"]["approaches"]
+    ]
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            **summary,
+            contents=_contents(summary),
+            approaches=approaches,
+            figures=drawn,
+            figure_columns=_in_columns(drawn["propensity"]),
+        )
+    )
+
+
+@cache
+def _environment():
+    """Where the templates live; compiling them takes as long as a figure."""
+    import jinja2
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sarlearn.reporting"),
@@ -78,22 +105,7 @@ def render(summary: dict[str, Any]) -> str:
         number=number_text,
         labelling_words=lambda row: odds_sentence(row, "being labelled"),
     )
-    # The drawings are our own and escape text themselves; everything else Jinja escapes.
-    drawn: dict[str, Any] = {
-        key: [_safe(item) for item in value] if isinstance(value, list) else _safe(value)
-        for key, value in figures(summary).items()
-    }
-    approaches = [
-        {**row, "name": _ASSUMPTIONS.get(row["assumption"])}
-        for row in summary["comparison"]["approaches"]
-    ]
-    return environment.get_template("report.html").render(
-        **summary,
-        contents=_contents(summary),
-        approaches=approaches,
-        figures=drawn,
-        figure_columns=_in_columns(drawn["propensity"]),
-    )
+    return environment
 
 
 def _contents(summary: dict[str, Any]) -> list[tuple[str, str]]:
