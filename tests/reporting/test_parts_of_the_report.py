@@ -222,7 +222,8 @@ def test_terminal_json_and_page_warn_of_the_same(sketched, tmp_path, capsys):
         (False, None, "rows that are surely positive", "the labels"),
     ],
 )
-def test_what_the_level_rests_on_is_said(found, by_design, labels_only, said, source):
+def test_what_the_level_rests_on_is_said(sketched, found, by_design, labels_only, said, source):
+    sketched.add("review")
     certainty = found["certainty"] | {"by_design": by_design, "labels_only": labels_only}
     changed = found | {"certainty": certainty}
     assert said in words.assumptions_of(changed)[2]
