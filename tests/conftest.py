@@ -1,5 +1,6 @@
 """Shared by the tests: simulated PU data, and fixtures that several modules use."""
 
+import contextlib
 import gc
 import os
 import shutil
@@ -136,14 +137,29 @@ needs_data = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="session")
+_CLUSTERS = []  # one at most, with its client: only here can modules share it
+
+
+@pytest.fixture
 def client(tmp_path_factory):
-    """Two workers, started once: only here can modules share a fixture."""
+    """Two workers, started once for the tests of a folder."""
     from dask_tools import a_cluster
 
-    with a_cluster(tmp_path_factory.mktemp("dask"), 2) as (_, client):
-        yield client
-        warnings.simplefilter("ignore", ResourceWarning)  # the last test's filters hold here
+    if not _CLUSTERS:
+        stack = contextlib.ExitStack()
+        _, client = stack.enter_context(a_cluster(tmp_path_factory.mktemp("dask"), 2))
+        _CLUSTERS.append((stack, client))
+    return _CLUSTERS[0][1]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Workers that wait for tasks take a twelfth of a core: they go with their last test."""
+    if _CLUSTERS and (nextitem is None or room_of(nextitem.nodeid) != room_of(item.nodeid)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what goes unclosed
+            _CLUSTERS.pop()[0].close()
+            gc.collect()
 
 
 @pytest.fixture

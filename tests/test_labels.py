@@ -150,7 +150,7 @@ def test_missing_labels_at_predict_time():
     np.testing.assert_array_equal(found, [True, False, False, False])
 
 
-def test_words_and_gaps_on_dask():
+def test_words_and_gaps_on_dask(here):
     da = pytest.importorskip("dask.array")
     X, s = rows()
     told = sarlearn.SAREMClassifier([2]).fit(X, s)
