@@ -90,7 +90,9 @@ def agree(found, expected):
     for name in ("coef_", "intercept_", "propensity_coef_", "propensity_intercept_"):
         if hasattr(expected, name):
             np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-8)
-    assert found.n_iter_ == expected.n_iter_
+    # At a fixed point the last steps are so small that their rounding may decide for one more.
+    more = 1 if getattr(expected, "stop", "") == "fixed_point" else 0
+    assert abs(found.n_iter_ - expected.n_iter_) <= more
     assert found.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-8)
     assert found.label_frequency_ == pytest.approx(expected.label_frequency_, abs=1e-8)
     np.testing.assert_array_equal(found.classes_, expected.classes_)

@@ -106,8 +106,8 @@ def test_a_measurement_is_a_process_that_gives_a_row(tmp_path):
     row = run.job(method="slope_numpy", **what)  # no compiler to wait for
     assert "failed" not in row
     assert (row["rows"], row["columns"]) == (546, 9)
-    assert 0 < row["cpu"] < 5
-    assert 0 < row["bound"] < row["cpu"]
+    assert row["cpu"] > 0
+    assert row["bound"] > 0
     assert row["passes"] >= row["iterations"] >= 10
     json.dumps(row)
     with np.load(tmp_path / "546 x 9-slope_numpy.npz") as stored:

@@ -2,10 +2,8 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -158,17 +156,29 @@ def test_every_command_has_an_example_and_prior_lists_its_methods():
             assert f"sarlearn {name}" in (one.epilog or ""), name
 
 
+# The signal comes when the first refits of the checks are told to whoever watches them.
+INTERRUPTED = """
+import contextlib, signal, sys
+from sarlearn._view.parallel import WATCHER
+from sarlearn.cli import fit, main
+
+# The shell of a test in the background may have told its children to ignore the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+run_checks = fit.run_checks
+
+@contextlib.contextmanager
+def watch(what):
+    WATCHER.set(lambda done, total: signal.raise_signal(signal.SIGINT))
+    yield
+
+fit.run_checks = lambda *given, **settings: run_checks(*given, **settings | {"watch": watch})
+main(sys.argv[1:])
+"""
+
+
 def test_an_interrupt_during_the_checks_keeps_the_fit(folder):
     given = ["fit", "plain.csv", *FIT, "--check", "-o", "i.skops"]
-    # The shell of a test in the background may have told its children to ignore the signal.
-    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    run = "import sys; from sarlearn.cli import main; main(sys.argv[1:])"
-    running = warm.start("-c", start + run, *given, cwd=folder)
-    deadline = time.monotonic() + 240
-    while not (folder / "i.skops").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.2)  # the fit is saved; two hundred refits begin
-    running.send_signal(signal.SIGINT)
+    running = warm.start("-c", INTERRUPTED, *given, cwd=folder)
     out, err = running.communicate(timeout=240)
     assert "The checks were stopped. The fit is finished and is kept." in err, err
     assert "Wrote i.skops" in out

@@ -216,8 +216,10 @@ def test_any_cut_of_the_rows_gives_the_same_result(monkeypatch, stop, make):
         monkeypatch.setattr(_blocks.RowBlocks.__init__, "__kwdefaults__", {"block_rows": rows})
         model = SAREMClassifier(data.columns, stop=stop).fit(make(data.X), data.s)
         models.append(model)
+    # At a fixed point the last steps are so small that their rounding may decide for one more.
+    more = 1 if stop == "fixed_point" else 0
     for model in models[1:]:
-        assert model.n_iter_ == models[0].n_iter_
+        assert abs(model.n_iter_ - models[0].n_iter_) <= more
         np.testing.assert_allclose(model.coef_, models[0].coef_, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(model.propensity_coef_, models[0].propensity_coef_, rtol=1e-7)
 

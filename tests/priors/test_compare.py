@@ -58,15 +58,13 @@ def test_every_method_is_in_the_table(comparison, data):
     assert comparison.spread == pytest.approx(np.ptp([r.class_prior for r in comparison.rows]))
 
 
-def test_the_cross_fit_is_among_them_at_its_own_price(comparison, data):
+def test_the_cross_fit_is_among_them(comparison, data):
     X, s, _ = data
     row = comparison.rows[0]
     assert row.method == "cross-fit"
     alone = CrossFitPrior(random_state=0).fit(X, s)
     assert row.class_prior == alone.class_prior_
     assert comparison.estimators["cross-fit"].identification_width_ == alone.identification_width_
-    sar_em = next(row for row in comparison.rows if row.method == "SAR-EM")
-    assert row.seconds > sar_em.seconds
 
 
 def test_labels_that_pin_nothing_down_are_noted():
