@@ -246,6 +246,28 @@ LEARNERS = [
     ),
 ]
 
+# From 200 rows on the cross-fit averages over flexible scores, too.
+AVERAGED = 260
+_MORE = np.random.default_rng(6)
+MORE_X = _MORE.standard_normal((AVERAGED, 4))
+_POSITIVE = _MORE.random(AVERAGED) < expit(MORE_X @ [0.5, 1.5, -1.5, 1.0])
+MORE_S = _POSITIVE & (_MORE.random(AVERAGED) < expit(MORE_X[:, 0]))
+LEARNERS.append(
+    Case(
+        CrossFitSARClassifier,
+        {"propensity_features": [0], "X": MORE_X, "y": MORE_S, "random_state": 0},
+        {
+            "decay": [1.0, 0.7, 0.5],
+            "propensity_C": [0.01, 0.1],
+            "imagined_rows": [0.0, 20.0],
+            "random_state": [1, 2],
+            "sample_weight": [_MORE.uniform(0.5, 2.0, AVERAGED)],
+            "groups": [np.arange(AVERAGED) // 4],
+        },
+        of="averaged",
+    )
+)
+
 ROWS = {"X": X, "y": S}
 SEEDED = ROWS | {"random_state": 0}
 PRIORS = [

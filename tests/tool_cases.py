@@ -1,10 +1,12 @@
 """The same as ``parameter_cases.py``, for functions and for what is not fitted."""
 
 import copy
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.special import expit
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
@@ -35,6 +37,8 @@ from sarlearn import (
     priors,
     tables,
 )
+from sarlearn.onnx import to_onnx
+from sarlearn.reporting import run_checks
 
 FITTED = SAREMClassifier([0])
 REPEATED = RepeatedSARClassifier([1])
@@ -98,6 +102,55 @@ def table_classifier(**settings):
 
 
 table_classifier.__name__, table_classifier.wrapped = "make_table_classifier", make_table_classifier
+
+# A row per chance, with the name of the place, the month, and the rain, which changes.
+MONTHS = ["may", "june", "july"]
+WIDE = TABLE.drop(columns="visit").assign(
+    site=np.arange(N), **pd.DataFrame(1 * VISITS, columns=MONTHS)
+)
+LONG = pd.concat(
+    WIDE.drop(columns=MONTHS).assign(month=j, rain=CHANCES[:, j, 0], seen=WIDE[month])
+    for j, month in enumerate(MONTHS)
+)
+
+
+def table_of_chances(table, sample_weight=None, audited=None, **settings):
+    model = tables.RepeatedTableClassifier(**settings)
+    model.fit(table, sample_weight=sample_weight, audited=audited)
+    return [model.predict_proba(table)[:, 1], model.predict_propensity(table)]
+
+
+table_of_chances.__name__ = "RepeatedTableClassifier"
+table_of_chances.wrapped = tables.RepeatedTableClassifier
+
+
+def onnx_inputs(**settings):
+    """Types of what a graph takes."""
+    pytest.importorskip("skl2onnx")
+    graph = to_onnx(_fit("one label"), **settings).graph
+    return [given.type.tensor_type.elem_type for given in graph.input]
+
+
+onnx_inputs.__name__, onnx_inputs.wrapped = "to_onnx", to_onnx
+
+
+class Watch:
+    """Keeps the names of what it is told."""
+
+    def __init__(self):
+        self.names = []
+
+    def __call__(self, name):
+        self.names.append(name)
+        return nullcontext()
+
+
+def checks(watch=nullcontext, **settings):
+    found = run_checks(_fit("one label"), X, S, watch=watch, **settings)
+    return [found, getattr(watch, "names", [])]
+
+
+checks.__name__, checks.wrapped = "run_checks", run_checks
 
 ROWS = {"X": X, "s": S}
 # Labelling depends on two columns, and plainly.
@@ -313,4 +366,43 @@ COLUMNS = [
         },
     ),
 ]
-TOOLS = [*INSPECTION, *LABELLING, *METRICS, *COLUMNS]
+OTHERS = [
+    Case(
+        table_of_chances,
+        {"table": WIDE, "label": MONTHS, "id_column": "site"},
+        {
+            "propensity_features": [["age"], ["wage"]],
+            "propensity_only": [["age"], ["wage"]],
+            "id_column": [None],
+            "drop": [["wage"], ["height"]],
+            "skewed": ["raw"],
+            "learner": [RepeatedSARClassifier(C=0.1), RepeatedSARClassifier(class_prior=0.6)],
+            "sample_weight": [WEIGHT],
+            "audited": [np.where(VISITS.any(axis=1), np.nan, AUDITED)],
+        },
+    ),
+    Case(
+        table_of_chances,
+        {"table": LONG, "label": "seen", "id_column": "site", "chance": "month"}
+        | {"propensity_features": ["rain"]},
+        {
+            "propensity_features": [["rain", "month"], ["rain", "age"]],
+            "sample_weight": [np.tile(WEIGHT, 3)],
+        },
+        of="long",
+    ),
+    Case(onnx_inputs, {}, {"dtype": [np.float64]}),
+    Case(
+        checks,
+        {"n_draws": 19, "n_resamples": 20, "n_starts": 2},
+        {
+            "n_draws": [20],
+            "n_resamples": [21],
+            "n_starts": [4],
+            "groups": [np.arange(N) // 3],
+            "random_state": [1, 2],
+            "watch": [Watch()],
+        },
+    ),
+]
+TOOLS = [*INSPECTION, *LABELLING, *METRICS, *COLUMNS, *OTHERS]

@@ -6,8 +6,7 @@ import pytest
 from scipy.special import expit
 
 from sarlearn import RepeatedSARClassifier
-from sarlearn.tables.chances import RepeatedTableClassifier
-from sarlearn.tables.encoder import TableEncoder
+from sarlearn.tables import RepeatedTableClassifier, TableEncoder
 
 
 def visits(n=700, seed=0):

@@ -4,17 +4,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sarlearn.tables.chances import RepeatedTableClassifier
     from sarlearn.tables.encoder import TableEncoder
     from sarlearn.tables.pipeline import FromColumns, TablePipeline, make_table_classifier
 
 _HOMES = {
     "FromColumns": "pipeline",
+    "RepeatedTableClassifier": "chances",
     "TableEncoder": "encoder",
     "TablePipeline": "pipeline",
     "make_table_classifier": "pipeline",
 }
 
-__all__ = ["FromColumns", "TableEncoder", "TablePipeline", "make_table_classifier"]
+__all__ = [
+    "FromColumns",
+    "RepeatedTableClassifier",
+    "TableEncoder",
+    "TablePipeline",
+    "make_table_classifier",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -43,8 +43,10 @@ class RepeatedTableClassifier(ClassifierMixin, BaseEstimator):
         Of a long table. In a wide one ``id_column`` is not learned from.
     drop : sequence of str, default=()
         Columns to leave out.
-    skewed, dates
-        As in :func:`make_table_classifier`.
+    skewed : {"log", "raw"}, default="log"
+        Whether strongly skewed columns, such as sums of money, enter on a logarithmic scale.
+    dates : {"refuse", "days"}, default="refuse"
+        Whether columns of dates become numbers: days since the first date, year and weekday.
     learner : RepeatedSARClassifier, default=None
         With settings such as ``class_prior`` or ``propensity_link``; its columns are those above.
 
@@ -57,10 +59,16 @@ class RepeatedTableClassifier(ClassifierMixin, BaseEstimator):
     rows_, n_chances_ : int
         Rows, and the most chances that one of them had.
 
+    See Also
+    --------
+    sarlearn.RepeatedSARClassifier : The same for a matrix, and an array of labels.
+    make_table_classifier :
+        SAR-EM, or its cross-fit, for a data frame with mixed columns, as a ``Pipeline``.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from sarlearn.tables.chances import RepeatedTableClassifier
+    >>> from sarlearn.tables import RepeatedTableClassifier
     >>> rng = np.random.default_rng(0)
     >>> forest = rng.normal(size=800)
     >>> lives = rng.random(800) < 1 / (1 + np.exp(-forest))
