@@ -1,6 +1,8 @@
 """Cross-fitting: the classifier and the class prior."""
 
 import pickle
+from importlib import import_module
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,9 @@ from sklearn.preprocessing import StandardScaler, minmax_scale
 
 from conftest import make_pu
 from sarlearn import SAREMClassifier
+from sarlearn._engine.crossfit import START_C
 from sarlearn._engine.em import Point
+from sarlearn._engine.known_prior import ImaginedRows
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.priors.crossfit import CrossFitPrior
 
@@ -50,6 +54,26 @@ def test_it_recovers_prior_and_propensity_better_than_sar_em(biased, fitted):
     assert error < 0.03
     assert error < np.abs(plain.predict_propensity(X) - e).mean()
     assert np.mean(fitted.predict(X) == y) > 0.85
+
+
+def test_the_average_hears_the_settings(monkeypatch):
+    """Weights and imagined rows, and SAR-EM's answer under its own settings."""
+    module, heard = import_module("sarlearn._engine.crossfit"), []
+    ask = module.consensus_of_rows
+    monkeypatch.setattr(
+        module, "consensus_of_rows", lambda *given: heard.append(given) or ask(*given)
+    )
+    data = make_pu(260)
+    weight = data.rng.uniform(0.5, 2.0, 260)
+    settings = {"decay": 0.6, "propensity_C": 0.1, "max_iter": 100}
+    model = CrossFitSARClassifier([0, 1], imagined_rows=20.0, random_state=0, **settings)
+    model.fit(data.X, data.s, sample_weight=weight)
+    rows, _, _, _, start, imagine = heard[0]
+    np.testing.assert_allclose(rows.gather(attrgetter("weight")), weight)
+    assert imagine == ImaginedRows(20.0, 20.0)
+    sar_em = SAREMClassifier([0, 1], C=START_C, **settings)
+    sar_em.fit(data.X, data.s, sample_weight=weight)
+    assert start == pytest.approx(sar_em.class_prior_, abs=1e-6)
 
 
 @pytest.mark.usefixtures("fits_alone")

@@ -11,11 +11,11 @@ from sklearn.model_selection import StratifiedKFold
 from conftest import make_pu
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import LinearScorer, cross_fit, fit_labels
-from sarlearn._engine.flexible import kernel_scores
+from sarlearn._engine.flexible import kernel_scores, standardised
 from sarlearn._engine.folds import Folds
 from sarlearn._engine.known_prior import ImaginedRows
 from sarlearn._engine.label_model import NOTHING, LabelModel
-from sarlearn._engine.opinions import Listener, Opinion, consensus
+from sarlearn._engine.opinions import Listener, Opinion, consensus, consensus_of_rows
 
 
 def opinion(class_prior, half_width=0.1, log_likelihood=0.0, propensity=None):
@@ -94,6 +94,58 @@ def test_an_opinion_is_the_label_models():
     )
     listener = Listener(attributes, labelled, None)
     assert listener.log_likelihood(eta, zeta) == pytest.approx(fit.log_likelihood)
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    data = make_pu(300)
+    counts = data.rng.integers(1, 4, 300)
+    rows, score = np.repeat(np.arange(300), counts), data.X[:, 3]
+    weighted = Listener(data.X[:, :1], data.s, counts.astype(float))
+    repeated = Listener(data.X[rows, :1], data.s[rows], None)
+    (one, eta, zeta), (other, *_) = (
+        weighted.opinion("a score", score),
+        repeated.opinion("a score", score[rows]),
+    )
+    for name in ("class_prior", "low", "high", "log_likelihood"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-6)
+    assert weighted.unbiased(score) == pytest.approx(repeated.unbiased(score[rows]), rel=1e-6)
+    told = repeated.log_likelihood(eta[rows], zeta[rows])
+    assert weighted.log_likelihood(eta, zeta) == pytest.approx(told)
+
+
+def test_flexible_scores_are_those_of_weighted_rows():
+    data = make_pu(300)
+    weight, score = data.rng.uniform(0.5, 2.0, 300), data.X[:, 3]
+    listener = Listener(data.X[:, :1], data.s, weight)
+    Z = standardised(data.X, weight)
+    targets = [data.s.astype(float), data.s / np.maximum(data.e, 0.05)]
+    scores = kernel_scores(Z, targets, weight, order=score)
+    for said, column in zip(listener.flexible(Z, score, data.e), scores.T, strict=True):
+        told = listener.opinion("a score", column)[0]
+        assert (said.class_prior, said.low) == (told.class_prior, told.low)
+
+
+def test_the_consensus_of_rows_hears_their_weights_and_what_is_imagined():
+    """Put together by hand, with everything away from what it is by default."""
+    data, columns = make_pu(300), np.array([0, 1])
+    weight, score = data.rng.uniform(0.5, 2.0, 300), data.X[:, 3]
+    rows = RowBlocks(data.X).attach(labelled=data.s, weight=weight, score=score)
+    own = opinion(0.4, propensity=np.array([1.0, -1.0, 0.2]))
+    line, start, imagine = (1.3, -0.2), 0.7, ImaginedRows(20.0, 20.0)
+    found = consensus_of_rows(rows, columns, own, line, start, imagine)
+    listener = Listener(data.X[:, columns], data.s, weight, 1.0, imagine)
+    zeta = data.X[:, columns] @ [1.0, -1.0] + 0.2
+    value = listener.log_likelihood(1.3 * score - 0.2, zeta)
+    others = listener.flexible(standardised(data.X, weight), score, expit(zeta))
+    opinions = [replace(own, log_likelihood=value), *others]
+    told = consensus(opinions, listener.unbiased(score), start, 0.1)
+    assert [one.class_prior for one in found.opinions] == pytest.approx(
+        [one.class_prior for one in opinions]
+    )
+    assert found.weights == pytest.approx(told.weights)
+    assert found.start_weight == pytest.approx(told.start_weight)
+    assert found.class_prior == pytest.approx(told.class_prior)
+    assert found.deviation == pytest.approx(told.deviation)
 
 
 def test_unbiased_labelling_has_one_propensity():
