@@ -81,7 +81,8 @@ bench: $(READY)
 reproduce: $(READY)
 	$(BIN)/python -m experiments run experiments/paper/$(if $(FULL),full,reduced).toml
 	$(BIN)/python -m experiments report paper
-	$(BIN)/python -m experiments numbers README.md docs/*.md docs/*/*.md
+	$(BIN)/python -m experiments numbers
+	$(BIN)/python -m experiments numbers --check
 
 lint: $(READY)
 	$(BIN)/ruff check .

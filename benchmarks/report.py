@@ -80,11 +80,15 @@ def show(folder: Path, console: Console) -> None:
 def write(folder: Path) -> None:
     """Write README.md and the figure."""
     plot.draw(folder)
+    store.write_text(store.HERE / "README.md", text(folder))
+
+
+def text(folder: Path) -> str:
+    """What README.md says of the tables in a folder."""
     found = _all_tables(folder)
-    text = "\n".join(
+    return "\n".join(
         [INTRODUCTION, *map(_markdown, found[:1]), SHORTFALLS, *map(_markdown, found[1:])]
     )
-    store.write_text(store.HERE / "README.md", text)
 
 
 def _all_tables(folder: Path) -> list[Table]:

@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-HERE = Path(__file__).parent
+from .tracked import studies
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,11 +23,6 @@ def main(arguments: list[str] | None = None) -> int:
         importlib.import_module(f"experiments.{study}.report").main()
         print(f"experiments/{study}: report and figures written.", file=sys.stderr)
     return 0
-
-
-def studies() -> list[str]:
-    """The folders here that have a report."""
-    return sorted(path.parent.name for path in HERE.glob("*/report.py"))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -78,8 +73,10 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="write reports and figures from the tables")
     report.add_argument("studies", nargs="*", type=_study, metavar="STUDY", help="default: all")
     numbers = commands.add_parser("numbers", help="update the marked numbers of markdown files")
-    numbers.add_argument("files", nargs="*", type=Path, metavar="FILE")
-    numbers.add_argument("--check", action="store_true", help="only say which numbers differ")
+    numbers.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: all")
+    numbers.add_argument(
+        "--check", action="store_true", help="only say what differs from the tables"
+    )
     numbers.add_argument("--list", action="store_true", help="show every name and its number")
     return parser
 

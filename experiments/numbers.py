@@ -4,8 +4,10 @@ In any markdown file a number is followed by a mark that renders as nothing::
 
     The class prior is off by 0.030<!--= crossfit.prior.cross-fit --> on average.
 
-``python -m experiments numbers README.md`` puts the number of that name before each mark, and
-``--check`` only says which differ. A format may follow the name: ``<!--= trust.power|.0% -->``.
+``python -m experiments numbers`` puts the number of that name before each mark of every text, and
+``--check`` only says which differ, in texts and in generated reports; both take files to look at
+these alone. A format may follow the name: ``<!--= trust.power|.0% -->``; in a table the bar that
+separates them is written with a backslash, or else it ends the cell.
 """
 
 import re
@@ -19,7 +21,7 @@ from .harness.store import write_atomically
 HERE = Path(__file__).parent
 BENCHMARKS = HERE.parent / "benchmarks" / "results"
 MARK = re.compile(
-    r"(?P<number>[-+]?[\d.,]*\d ?%?)<!--= (?P<name>[\w.+/-]+)(?:\|(?P<format>[^ ]+))? -->"
+    r"(?P<number>[-+]?[\d.,]*\d ?%?)<!--= (?P<name>[\w.+/-]+)(?:\\?\|(?P<format>[^ ]+))? -->"
 )
 Numbers = dict[str, float]
 
@@ -53,20 +55,20 @@ def _written(match: re.Match, numbers: Numbers) -> str:
 
 
 def main(paths: list[Path], *, check: bool = False, show: bool = False) -> int:
-    """Update files or check them, or list the names; the exit status."""
+    """Update files or check them, or list the names; the exit status. No files are all."""
+    from . import tracked
+
     numbers = all_numbers()
     if show:
         print("\n".join(f"{name:45s} {value:.6g}" for name, value in numbers.items()))
-    wrong = 0
-    for path in paths:
-        text = path.read_text(encoding="utf-8")
-        if check:
-            for sentence in differences(text, numbers):
-                print(f"{path}: {sentence}")
-                wrong = 1
-        else:
-            write_atomically(path, update(text, numbers))
-    return wrong
+        return 0
+    if check:
+        found = list(tracked.stale_numbers(paths, numbers) if paths else tracked.stale(numbers))
+        print("\n".join(found) or "Every number is that of the tables.")
+        return 1 if found else 0
+    for path in paths or tracked.prose():
+        write_atomically(path, update(path.read_text(encoding="utf-8"), numbers))
+    return 0
 
 
 def all_numbers() -> Numbers:

@@ -2,8 +2,7 @@
 
 - Reports of the experiments, the changelog and the like become pages, where they exist.
 - A link from a page to a file of the repository leads to its page, or to the file's public address.
-- Marks that say which measurement a number is (``python -m experiments numbers``) are not shown: a
-  bar within one would end a cell of a table.
+- Marks that say which measurement a number is (``python -m experiments numbers``) are not shown.
 """
 
 import os

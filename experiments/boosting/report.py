@@ -18,7 +18,7 @@ from ..harness.report_tools import (
     read_table,
     table,
 )
-from ..harness.store import write_atomically
+from ..harness.store import write_all
 
 HERE = Path(__file__).parent
 TABLES = HERE / "results" / "benchmark"
@@ -64,6 +64,11 @@ complete weigh the first mechanisms more; tables by mechanism are the ones to co
 
 def main() -> None:
     """Write REPORT.md from the tracked tables."""
+    write_all(texts())
+
+
+def texts() -> dict[Path, str]:
+    """What the report writes: the text of each file."""
     names = ("nine", "small", "many_attributes", "wrong_attributes")
     found = {name: _complete(name) for name in names}
     planned = {row["experiment"]: int(row["planned"]) for row in read_table(COVERAGE)}
@@ -92,7 +97,7 @@ def main() -> None:
     text += _choice(found["nine"] + found["small"])
     text += _signs(found["nine"] + found["small"]) + _costs()
     text += _settings() + _parts()
-    write_atomically(HERE / "REPORT.md", text)
+    return {HERE / "REPORT.md": text}
 
 
 def _complete(name: str) -> list[Row]:

@@ -17,7 +17,6 @@ from ..harness.report_tools import (
     sections,
     table,
 )
-from ..harness.store import write_atomically
 
 HERE = Path(__file__).parent
 TABLES = HERE / "results" / "every_column"
@@ -70,9 +69,10 @@ Standard errors over cells in brackets; errors of prior and propensity are absol
 """
 
 
-def main() -> None:
+def report() -> str:
+    """The text of EVERY_COLUMN.md."""
     text = EVENTS + sections(TABLES, TITLES, "accuracy", _section) + _coverage()
-    write_atomically(HERE / "EVERY_COLUMN.md", text)
+    return text
 
 
 def _section(name: str, rows: list[Row]) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from ..harness.report_tools import Cells, Row, by_method, differences, mean, read_table, table
-from ..harness.store import write_atomically
 
 HERE = Path(__file__).parent
 FRESH_SEEDS = HERE / "results" / "fresh_seeds"
@@ -44,14 +43,15 @@ Standard errors are over cells, in brackets. `Cross-fit` takes C by likelihood u
 """
 
 
-def main() -> None:
+def report() -> str:
+    """The text of REPORT.md."""
     few = "Class prior under SCAR, at most 4,000 rows: mean absolute error"
     text = EVENTS + class_prior(read_table(FRESH_SEEDS / "crossfit_prior.csv"), few)
     text += three_attributes()
     title = "Class prior under SCAR, all rows, one labelling: mean absolute error"
     text += class_prior(read_table(ALL_ROWS / "all_rows.csv"), title)
     text += boosting(read_table(ALL_ROWS / "boosting.csv")) + _coverage()
-    write_atomically(HERE / "REPORT.md", text)
+    return text
 
 
 def _prior_errors(rows: list[Row]) -> dict[str, Cells]:

@@ -17,7 +17,6 @@ from ..harness.report_tools import (
     standard_error,
     table,
 )
-from ..harness.store import write_atomically
 
 HERE = Path(__file__).parent
 TABLES = HERE / "results" / "ideas"
@@ -54,9 +53,10 @@ DECIDES = (
 )
 
 
-def main() -> None:
+def report() -> str:
+    """The text of IDEAS.md."""
     text = EVENTS + sections(TABLES, TITLES, "prior_error", _section) + _judged()
-    write_atomically(HERE / "IDEAS.md", text)
+    return text
 
 
 def _section(name: str, rows: list[Row]) -> str:

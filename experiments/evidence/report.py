@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..harness.report_tools import Row, grouped, read_table, table
-from ..harness.store import write_atomically
+from ..harness.store import write_all
 
 HERE = Path(__file__).parent
 TABLES = HERE / "results" / "audits"
@@ -26,7 +26,12 @@ and those for the verdict were written down before the verdict was measured (`au
 
 
 def main() -> None:
-    """Write REPORT.md."""
+    """Write REPORT.md from the tracked tables."""
+    write_all(texts())
+
+
+def texts() -> dict[Path, str]:
+    """What the report writes: the text of each file."""
     text = HEAD
     for name, section in (("design", _design), ("verdict", _verdict)):
         path = TABLES / f"{name}.csv"
@@ -36,7 +41,7 @@ def main() -> None:
     path = HERE / "results" / "chances" / "chances.csv"
     if path.exists():
         text += _chances([row for row in read_table(path) if row.get("deviation")])
-    write_atomically(HERE / "REPORT.md", text)
+    return {HERE / "REPORT.md": text}
 
 
 def _design(rows: list[Row]) -> str:

@@ -178,6 +178,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         part.unlink(missing_ok=True)
 
 
+def write_all(files: Mapping[Path, str]) -> None:
+    """Write the files that a report has made, each by its path."""
+    for path, text in files.items():
+        write_atomically(path, text)
+
+
 def code_digest(directories: Iterable[Path]) -> str:
     """A short fingerprint of the code that measures, kept with each cell."""
     digest = hashlib.sha256()

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..harness.report_tools import Row, grouped, read_table, table
+from ..harness.store import write_all
 from .cells import WARNINGS, WORDS
 
 HERE = Path(__file__).parent
@@ -30,7 +31,12 @@ PARTS = {
 
 def main() -> None:
     """Write REPORT.md from the tracked tables."""
-    (HERE / "REPORT.md").write_text(text(HERE / "results" / "honesty"), encoding="utf-8")
+    write_all(texts())
+
+
+def texts() -> dict[Path, str]:
+    """What the report writes: the text of each file."""
+    return {HERE / "REPORT.md": text(HERE / "results" / "honesty")}
 
 
 def text(folder: Path) -> str:

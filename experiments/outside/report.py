@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..harness.report_tools import mean, table
-from ..harness.store import write_atomically
+from ..harness.store import write_all
 
 HERE = Path(__file__).parent
 TABLES = HERE / "results" / "tables"
@@ -67,11 +67,16 @@ def main(tables: Path = TABLES, output: Path = HERE) -> str:
     """Write REPORT.md and the figures from the tables; the text."""
     from .plot import draw
 
-    text = HEAD + double_logistic(tables) + scar_test(tables) + strategies(tables)
-    text += coverage(tables)
-    write_atomically(output / "REPORT.md", text)
+    found = texts(tables, output)
+    write_all(found)
     draw(tables, output / "figures")
-    return text
+    return found[output / "REPORT.md"]
+
+
+def texts(tables: Path = TABLES, output: Path = HERE) -> dict[Path, str]:
+    """What the report writes: the text of each file."""
+    text = HEAD + double_logistic(tables) + scar_test(tables) + strategies(tables)
+    return {output / "REPORT.md": text + coverage(tables)}
 
 
 def cells(tables: Path, *names: str) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..harness.store import write_atomically
+from ..harness.store import write_all
 from .class_prior import LATER_METHODS, PAPER_METHODS
 from .learners import METHODS
 
@@ -16,20 +16,24 @@ GAVE_UP = 0.97
 SCORES = ["f1", "f1_at_half", "propensity_accuracy", "prior_error", "n_iter", "converged"]
 
 
-def analyse(results: Path) -> list[Path]:
-    """Write ``results/GRID/tables/*.csv``; the files written."""
-    written = []
-    for folder in sorted(path.parent for path in results.glob("*/configuration.toml")):
-        for name, table in tables(folder).items():
-            path = folder / TABLES / f"{name}.csv"
-            write_atomically(path, table.to_csv(index=False, float_format="%.6g"))
-            written.append(path)
-    if not written:
+def analyse(results: Path) -> None:
+    """Write ``results/GRID/tables/*.csv``."""
+    write_all(table_texts(results))
+
+
+def table_texts(results: Path) -> dict[Path, str]:
+    """The text of each of these files."""
+    found = {
+        folder / TABLES / f"{name}.csv": table.to_csv(index=False, float_format="%.6g")
+        for folder in sorted(path.parent for path in results.glob("*/configuration.toml"))
+        for name, table in tables(folder).items()
+    }
+    if not found:
         raise FileNotFoundError(
             f"There are no results under {results}: run 'python -m experiments run "
             "experiments/paper/reduced.toml' first."
         )
-    return written
+    return found
 
 
 def tables(folder: Path) -> dict[str, pd.DataFrame]:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..harness.store import write_atomically
 from .checks import distances
 from .grids import Grids, read_paper
 
@@ -14,14 +13,14 @@ EXPLAINED = {"SAR-e": "SAR-e (propensity known)", "SCAR-c": "SCAR-c (label frequ
 OURS = {"SAR", "SAR-EM"}
 
 
-def update_page(path: Path, grids: Grids) -> None:
-    """Replace what stands between the marks; a file without them is refused."""
+def page_text(path: Path, grids: Grids) -> str:
+    """The page with the tables between its marks; one without marks is refused."""
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{path.name} needs the lines {BEGIN!r} and {END!r}, in this order.")
-    write_atomically(path, f"{before}{BEGIN}\n\n{headline(grids)}\n{END}{after}")
+    return f"{before}{BEGIN}\n\n{headline(grids)}\n{END}{after}"
 
 
 def headline(grids: Grids) -> str:

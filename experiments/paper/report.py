@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from .analyse import analyse
+from ..harness.store import write_all
+from .analyse import analyse, table_texts
 from .grids import Grids
-from .headline import update_page
+from .headline import page_text
 from .plot import plot
-from .write import write
+from .write import results_text
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "how_good" / "index.md"
@@ -26,6 +27,18 @@ def main(results: Path = HERE / "results", output: Path = HERE, page: Path | Non
     """
     analyse(results)
     plot(results, output / "figures")
-    write(results, output / "figures", output / "RESULTS.md")
+    write_all(_prose(results, output, page))
+
+
+def texts() -> dict[Path, str]:
+    """What the report writes: the text of each file, the tables of the grids among them."""
+    results = HERE / "results"
+    return table_texts(results) | _prose(results, HERE, PAGE)
+
+
+def _prose(results: Path, output: Path, page: Path | None) -> dict[Path, str]:
+    path = output / "RESULTS.md"
+    found = {path: results_text(results, output / "figures", path)}
     if page is not None:
-        update_page(page, Grids(results))
+        found[page] = page_text(page, Grids(results))
+    return found

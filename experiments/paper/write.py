@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 
 from ..harness.progress import duration
-from ..harness.store import write_atomically
 from . import words
 from .checks import all_checks, distances
 from .grids import Grids, read_paper
@@ -35,8 +34,8 @@ TITLES = {
 }
 
 
-def write(results: Path, figures: Path, output: Path) -> None:
-    """Write the whole file."""
+def results_text(results: Path, figures: Path, output: Path) -> str:
+    """The whole of the file ``output``, which shows the figures."""
     grids = Grids(results)
     sections = [HEAD, coverage_section(grids), data_section(grids), checks_section(grids)]
     for name, section in SECTIONS.items():
@@ -45,8 +44,7 @@ def write(results: Path, figures: Path, output: Path) -> None:
             sections.append(f"## {TITLES[name]}\n\n{shown_grid(grids, name)}")
             sections.append(section(grids, table, relative(figures, output)))
     sections.append(words.reasons(grids))
-    text = "\n".join(part.strip("\n") + "\n" for part in sections if part)
-    write_atomically(output, text)
+    return "\n".join(part.strip("\n") + "\n" for part in sections if part)
 
 
 def relative(figures: Path, output: Path) -> str:

@@ -18,7 +18,7 @@ from ..harness.report_tools import (
     read_table,
     table,
 )
-from ..harness.store import write_atomically
+from ..harness.store import write_all
 from .learners import ATTRIBUTES, METHODS
 from .peers import TIME_LIMIT
 
@@ -62,6 +62,14 @@ def main(tables: Path = TABLES, output: Path = HERE) -> str:
     """Write REPORT.md and the figures; the text."""
     from .plot import draw
 
+    found = texts(tables, output)
+    write_all(found)
+    draw(read(tables), output / "figures")
+    return found[output / "REPORT.md"]
+
+
+def texts(tables: Path = TABLES, output: Path = HERE) -> dict[Path, str]:
+    """What the report writes: the text of each file."""
     rows = read(tables)
     mechanisms = [row for row in rows if row["told"] == "true" and row["mechanism"] != "three"]
     three = [row for row in rows if row["told"] == "true" and row["mechanism"] == "three"]
@@ -82,9 +90,7 @@ def main(tables: Path = TABLES, output: Path = HERE) -> str:
     if any(row["told"] != "true" for row in wrong):
         text += "\n## What wrong attributes cost\n" + wrong_attributes(wrong)
         text += "\n![The cost of wrong attributes](figures/wrong_attributes.png)\n"
-    write_atomically(output / "REPORT.md", text)
-    draw(rows, output / "figures")
-    return text
+    return {output / "REPORT.md": text}
 
 
 def read(folder: Path) -> list[Row]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..harness.store import write_atomically
+from ..harness.store import write_all
 
 HERE = Path(__file__).parent
 TABLES = HERE / "results" / "simulations"
@@ -56,6 +56,14 @@ def main(folder: Path = TABLES, output: Path = HERE) -> str:
     """Write REPORT.md and the figures from the tables in a folder; the text."""
     from .plot import draw
 
+    found = texts(folder, output)
+    write_all(found)
+    draw(folder, output / "figures")
+    return found[output / "REPORT.md"]
+
+
+def texts(folder: Path = TABLES, output: Path = HERE) -> dict[Path, str]:
+    """What the report writes: the text of each file."""
     parts = [
         "# Can the checks be trusted?\n",
         _verdicts(folder),
@@ -84,10 +92,7 @@ def main(folder: Path = TABLES, output: Path = HERE) -> str:
         _scores(folder),
         _speed(folder),
     ]
-    text = "\n".join(part for part in parts if part)
-    write_atomically(output / "REPORT.md", text)
-    draw(folder, output / "figures")
-    return text
+    return {output / "REPORT.md": "\n".join(part for part in parts if part)}
 
 
 # -- the tables as numbers ---------------------------------------------------------------------
@@ -161,7 +166,7 @@ def _table(title: str, header: list[str], rows: list[list[str]], note: str = "")
     if not rows:
         return f"## {title}\n\nNot measured yet.\n"
     lines = [" | ".join(header), " | ".join("---" for _ in header)]
-    lines += [" | ".join(row) for row in rows]
+    lines += [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
     body = "\n".join(f"| {line} |" for line in lines)
     return f"## {title}\n\n" + (f"{NOTES[note]}\n\n" if note else "") + f"{body}\n"
 
@@ -233,9 +238,16 @@ def _coverage(folder: Path) -> str:
     path = folder / "coverage.csv"
     if not path.exists():
         return ""
+    columns = {
+        "experiment": "experiment",
+        "planned": "cells planned",
+        "finished": "finished",
+        "failed": "failed",
+        "core_seconds": "core seconds",
+    }
     with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.reader(stream))[1:]
-    header = ["experiment", "cells planned", "finished", "failed", "core seconds"]
+        rows = [[row[name] for name in columns] for row in csv.DictReader(stream)]
+    header = list(columns.values())
     return _table("What was run", header, rows)
 
 

@@ -7,10 +7,10 @@ import pytest
 from experiments.__main__ import main
 from experiments.numbers import MARK, all_numbers, differences, update
 
+from experiments import tracked
 from sarlearn import CrossFitSARClassifier
 
 ROOT = Path(__file__).parents[2]
-TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +18,60 @@ def numbers():
     return all_numbers()
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_marked_numbers_are_those_of_the_tables(path, numbers):
-    assert differences(path.read_text(encoding="utf-8"), numbers) == []
+@pytest.fixture(scope="module")
+def made():
+    """The generated files, made once for all tests."""
+    return tracked.reports()
+
+
+@pytest.fixture
+def read_once(monkeypatch, numbers, made):
+    monkeypatch.setattr("experiments.numbers.all_numbers", lambda: numbers)
+    monkeypatch.setattr(tracked, "reports", lambda: made)
+
+
+def test_all_texts_and_reports_say_what_the_tables_do(read_once, capsys):
+    status = main(["numbers", "--check"])
+    assert capsys.readouterr().out == "Every number is that of the tables.\n"
+    assert status == 0
+
+
+def test_everything_that_has_numbers_is_looked_at(made):
+    looked_at = {path.relative_to(ROOT).as_posix() for path in [*tracked.prose(), *made]}
+    assert looked_at >= {
+        "README.md",
+        "docs/how_good/index.md",
+        "docs/user_guide/boosting.md",
+        "experiments/README.md",
+        "experiments/crossfit/IDEAS.md",
+        "experiments/paper/RESULTS.md",
+        "experiments/paper/results/full/tables/class_prior.csv",
+        "benchmarks/README.md",
+        *(f"experiments/{study}/REPORT.md" for study in tracked.studies() if study != "paper"),
+    }
+
+
+def test_rows_of_tables_are_as_wide_as_their_headers(made):
+    written = {path: path.read_text(encoding="utf-8") for path in tracked.prose()}
+    for path, text in (made | written).items():
+        for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+            widths = {line.count("|") for line in table.replace("\\|", "").splitlines()}
+            assert len(widths) == 1, f"{path.name}: {table}"
+
+
+def test_a_difference_names_the_line():
+    assert list(tracked.changed_lines("a\nb 1\nc\n", "a\nb 2\nc\n")) == [
+        "line 2 is 'b 1', and 'b 2' from the tables"
+    ]
+    assert list(tracked.changed_lines("a\n", "a\n")) == []
+
+
+def test_a_stale_report_is_found(read_once, monkeypatch, capsys):
+    path = ROOT / "experiments" / "trust" / "REPORT.md"
+    other = path.read_text(encoding="utf-8").replace("# Can the checks", "# May the checks")
+    monkeypatch.setattr(tracked, "reports", lambda: {path: other})
+    assert main(["numbers", "--check"]) == 1
+    assert "experiments/trust/REPORT.md: line 1 is '# Can the checks" in capsys.readouterr().out
 
 
 def test_numbers_in_docstrings_are_those_of_the_tables(numbers):
@@ -51,7 +102,7 @@ def test_the_readme_marks_its_numbers():
 
 
 def test_a_stale_number_is_found_and_mended():
-    text = "Off by 0.050<!--= a.b --> in 7<!--= cells --> cells, 12 %<!--= share|.0% --> of all."
+    text = "Off by 0.050<!--= a.b --> in 7<!--= cells --> cells, 12 %<!--= share\\|.0% --> of all."
     numbers = {"a.b": 0.0301, "cells": 8.0, "share": 0.12}
     assert differences(text, numbers) == [
         "a.b: 0.050 in the text, 0.030 in the tables",
@@ -60,7 +111,7 @@ def test_a_stale_number_is_found_and_mended():
     ]
     mended = update(text, numbers)
     assert mended == (
-        "Off by 0.030<!--= a.b --> in 8<!--= cells --> cells, 12%<!--= share|.0% --> of all."
+        "Off by 0.030<!--= a.b --> in 8<!--= cells --> cells, 12%<!--= share\\|.0% --> of all."
     )
     assert differences(mended, numbers) == []
 
