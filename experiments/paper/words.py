@@ -134,20 +134,24 @@ def agreement(grids: Grids) -> str:
 
 
 def unbalanced(f1: pd.DataFrame, balances: list[str]) -> str:
-    """What rare positives cost each method."""
-    if "30% of positives" not in balances or "as is" not in balances:
-        return ""
-    lost = (f1["as is"] - f1["30% of positives"]).sort_values()
-    parts = ", ".join(f"{method} {value:.3f}" for method, value in lost.items())
-    return (
-        f"Keeping 30 % of the positives costs, in F1: {parts}. Unbalanced classes cost every "
-        "method that learns from positive and unlabelled data "
-        + (
-            "more than the supervised one, as the paper says.\n"
-            if (lost.drop("supervised") > lost["supervised"]).all()
-            else "about as much as the supervised one or more, but not all of them more.\n"
+    """What rare positives, and rare negatives, change for each method."""
+    sentences = []
+    for balance, change in (
+        ("30% of positives", "Keeping 30 % of the positives changes F1 by"),
+        ("30% of negatives", "Keeping 30 % of the negatives, so that positives prevail, by"),
+    ):
+        if balance not in balances or "as is" not in balances:
+            continue
+        gain = (f1[balance] - f1["as is"]).sort_values(ascending=False)
+        parts = ", ".join(f"{method} {value:+.3f}" for method, value in gain.items())
+        behind = (gain.drop("supervised") < gain["supervised"]).all()
+        sentences.append(
+            f"{change}: {parts}. "
+            + ("Every method" if behind else "Not every method")
+            + " that learns from positive and unlabelled data falls farther behind the supervised "
+            "one by it" + (", as the paper says." if behind else ", unlike in the paper.")
         )
-    )
+    return " ".join(sentences) + "\n" if sentences else ""
 
 
 def beyond(table: pd.DataFrame) -> str:

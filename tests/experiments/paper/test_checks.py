@@ -85,6 +85,61 @@ def test_knowing_the_label_frequency_is_judged_for_each_kind_of_imbalance():
     assert not found["rare negatives: knowing the label frequency helps, SCAR-c above SAR"]
 
 
+def test_imbalance_is_judged_by_the_distance_to_the_supervised_classifier():
+    f1 = {"as is": (0.8, 0.7), "30% of positives": (0.6, 0.4), "30% of negatives": (0.9, 0.85)}
+    table = pd.DataFrame(
+        {"balance": balance, "dataset": name, "method": method, "f1": value}
+        for balance, (supervised, sar) in f1.items()
+        for name in ("A", "B")
+        for method, value in {
+            **{"supervised": supervised, "SAR": sar, "SAR-e": sar + 0.01},
+            **{"SCAR": 0.3, "SCAR-c": 0.3},
+        }.items()
+    )
+    found = {check.claim: check for check in checks.unbalanced_checks(table)}
+    farther = "SAR falls farther behind the supervised classifier"
+    assert found[f"rare positives: {farther}"].holds
+    assert not found[f"rare negatives: {farther}"].holds
+    assert found[f"rare negatives: {farther}"].figure == "by 0.050 in place of 0.100"
+    assert found["rare negatives: knowing the propensity helps, SAR-e above SAR"].holds
+    means = table.pivot_table(index="method", columns="balance", values="f1")
+    text = words.unbalanced(means.drop(["SCAR", "SCAR-c"]), list(f1))
+    assert "Keeping 30 % of the positives changes F1 by: supervised -0.200, SAR" in text
+    assert text.index("Every method") < text.index("Not every method")
+
+
+@pytest.mark.parametrize("better_everywhere", [True, False])
+def test_what_a_known_label_frequency_is_worth_is_judged_where_scar_fails(better_everywhere):
+    known = {0.0: 0.6, 0.2: 0.55, 0.4: 0.5}
+    plain = {0.0: 0.7, 0.2: 0.5 if better_everywhere else 0.6, 0.4: 0.4}
+    part = pd.DataFrame(
+        {
+            "dataset": name,
+            "method": method,
+            "difference": difference,
+            "f1": value,
+            "prior_below": 2 if better_everywhere else difference * 5,
+            "cells": 2,
+        }
+        for name in ("A", "B")
+        for method, values in (("SCAR-c", known), ("SCAR", plain))
+        for difference, value in values.items()
+    )
+    falls, helps, over = checks.assumed_scar_checks(part, 0.5)
+    assert falls.holds
+    assert helps.holds == over.holds == better_everywhere
+    assert f"Δc = 0.2 on {2 if better_everywhere else 0}, Δc = 0.4 on 2" in helps.figure
+    assert over.figure == f"in {8 if better_everywhere else 6} of 8 cells"
+
+
+def test_the_accuracy_of_a_learned_propensity_is_judged_by_that_of_the_true_one():
+    part = pd.DataFrame({"difference": 0.2, "method": ["SAR", "SAR-e"]})
+    near = checks.propensity_accuracy_check(part.assign(propensity_accuracy=[0.6, 0.62]), "here")
+    far = checks.propensity_accuracy_check(part.assign(propensity_accuracy=[0.6, 0.65]), "here")
+    assert (near.holds, far.holds) == (True, False)
+    assert far.figure == "at most 0.050"
+
+
 @needs_data
 def test_each_repeat_has_labels_of_its_own(tmp_path):
     (tmp_path / "two.toml").write_text(
