@@ -13,7 +13,7 @@ import pytest
 from scipy.special import expit
 
 # Every test sees the same arithmetic, whatever numba's cache holds; the compiled functions have
-# tests of their own. SARLEARN_COMPILED=1 runs all tests on them.
+# tests of their own. SARLEARN_COMPILED=1 (make test COMPILED=1) runs all tests on them.
 os.environ.setdefault("SARLEARN_COMPILED", "0")
 
 
