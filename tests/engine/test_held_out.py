@@ -8,12 +8,14 @@ from scipy.special import expit
 from sklearn.model_selection import RepeatedKFold, ShuffleSplit, StratifiedKFold
 
 from conftest import make_pu
+from sarlearn import CrossFitSARClassifier
 from sarlearn._engine import held_out
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import search
 from sarlearn._engine.folds import Folds
 from sarlearn._engine.held_out import FoldFits, fold_fits, fold_pass
 from sarlearn._engine.known import KnownPropensityProblem, known_at
+from sarlearn.classifiers._trust import no_second_opinion
 
 
 def loss(theta, X, labelled, e, weight, C):
@@ -74,6 +76,17 @@ def test_few_rows_that_have_little_in_common():
         for i, C in enumerate([0.1, 1.0, 100.0]):
             best = optimum(thetas[k, :, i], *known, C)
             assert loss(thetas[k, :, i], *known, C) <= loss(best, *known, C) + 1e-3, (k, C)
+
+
+def test_of_two_maxima_the_better_one_is_taken():
+    """With C = 100 the maximum next to the fit to all rows has seen what the fold leaves out."""
+    rng = np.random.default_rng(162)
+    X = rng.standard_normal((190, 3))
+    y = rng.random(190) < expit(-1 + 0.3 * X[:, 1])
+    s = y & (rng.random(190) < expit(-X[:, 0]))
+    with no_second_opinion():
+        held_out = CrossFitSARClassifier([0], random_state=0).fit(X, s).held_out_log_likelihood_
+    assert held_out[-1] == pytest.approx(-69.1, abs=0.5)  # next to that fit it is -65.7
 
 
 @pytest.mark.parametrize(

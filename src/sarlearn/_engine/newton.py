@@ -137,8 +137,12 @@ class Curvature(Memory):
         return dtrtrs(self.lower, gradient, lower=1)[0]
 
     def least(self, step: np.ndarray) -> float:
+        return LEAST_SHARE * self.along(step)
+
+    def along(self, step: np.ndarray) -> float:
+        """The curvature along a step, ``step @ hessian @ step``, as it was factorised."""
         root = dtrmv(self.lower, step, lower=1, trans=1)
-        return LEAST_SHARE * float(root @ root)
+        return float(root @ root)
 
 
 def cholesky(
