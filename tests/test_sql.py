@@ -193,18 +193,22 @@ def test_levels_that_fit_did_not_see_and_new_gaps(database, table_model, table):
     assert_scores(database, table_model, new)
 
 
-@pytest.mark.parametrize("scaler", [None, StandardScaler(), MinMaxScaler()])
-def test_hostile_names(database, scaler):
+SCALERS = [[], [StandardScaler()], [MinMaxScaler()], [MinMaxScaler((1, 3)), StandardScaler()]]
+
+
+@pytest.mark.parametrize("scalers", SCALERS)
+def test_hostile_names(database, scalers):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(3 + 2 * rng.normal(size=(400, len(HOSTILE))), columns=HOSTILE)
     s = (X.iloc[:, 0] > 3) & (rng.random(400) < expit(X.iloc[:, 1] - 3))
     learner = SAREMClassifier([1, 2])
-    if scaler is None:
+    if not scalers:
         assert_scores(database, learner.fit(X, s), X)
         return
     from sarlearn.tables import TablePipeline
 
-    model = TablePipeline([("scale", scaler), ("learner", learner)]).fit(X, s)
+    steps = [(f"scale {number}", scaler) for number, scaler in enumerate(scalers)]
+    model = TablePipeline([*steps, ("learner", learner)]).fit(X, s)
     assert_scores(database, model, X)
 
 

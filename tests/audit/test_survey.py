@@ -141,6 +141,17 @@ def test_rows_sure_to_be_drawn_stand_for_themselves():
     assert everything.interval() == (1.0, 1.0)
 
 
+def test_answers_and_drawn_rows_without_one_are_counted():
+    """A labelled row that was looked at is none of those drawn."""
+    s = np.r_[np.ones(10), np.zeros(90)]
+    audited, probability = np.full(100, np.nan), np.full(100, np.nan)
+    audited[5:25], probability[5:30] = [1] * 5 + [0, 1, 0] * 5, 0.25
+    found = class_prior_from_audit(s, audited, probability)
+    assert (found.n_audited, found.n_unsure) == (15, 5)
+    assert "based on 15 checked rows" in str(found)
+    assert "5 drawn rows have no answer" in str(found)
+
+
 def test_weights_count_as_rows():
     rng = np.random.default_rng(3)
     _, y, s = population(rng, 400)

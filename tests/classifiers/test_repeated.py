@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from conftest import needs_data
 from evidence_reference import Reference
@@ -170,6 +170,19 @@ def test_the_range_covers_if_the_model_holds():
         truth = 0.5608  # mean of sigmoid(0.3 + N(0, 1.25)), by quadrature
         held.append(model.class_prior_range_[0] <= truth <= model.class_prior_range_[1])
     assert np.mean(held) >= 0.87
+
+
+def test_where_every_positive_is_seen_the_range_is_that_of_a_share():
+    """Half of its variance is that of the parameters, half of which rows there are."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 1))
+    y = rng.random(2000) < expit(1 + 3 * X[:, 0])
+    model = RepeatedSARClassifier(C=1e3).fit(X, y[:, None] & (rng.random((2000, 5)) < 0.97))
+    share = y.mean()
+    assert model.class_prior_ == pytest.approx(share, abs=1e-4)
+    low, high = logit(model.class_prior_range_)
+    error = (high - low) / (2 * 1.96) * share * (1 - share)
+    assert error == pytest.approx(np.sqrt(share * (1 - share) / 2000), rel=0.01)
 
 
 def test_histories_tell_of_dependence():

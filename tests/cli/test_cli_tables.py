@@ -11,6 +11,7 @@ import pytest
 
 import warm
 from cli_tools import SOURCE, command, warm_process
+from sarlearn import load
 from sarlearn.cli.app import PRIOR_METHODS, app
 from table_data import patients
 
@@ -87,6 +88,15 @@ def test_predict_and_fit_count_the_same_or_say_why_not(folder, fitted):
     found = command("predict", "m.skops", "dirty.csv", "-o", "s.csv", cwd=folder)
     counted = f"{prior * 800:,.0f}"
     assert f"about {counted} are" in found.stdout or f"The fit counted {counted}:" in found.stdout
+
+
+def test_raw_leaves_skewed_columns_as_they_are(folder, fitted):
+    options = ("--positive", "sick", "--drop", "site,stands_for", "--method", "sar-em", "--raw")
+    found = command("fit", "dirty.csv", *FIT, *options, "-o", "raw.skops", cwd=folder)
+    assert found.returncode == 0, found.stderr
+    by_log, raw = (load(folder / name)[0].log_units_ for name in ("m.skops", "raw.skops"))
+    assert list(by_log) == ["cost"]
+    assert raw == {}
 
 
 def test_weights_and_groups(folder):

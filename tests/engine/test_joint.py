@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
+from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._engine import joint as joint_module
 from sarlearn._engine.joint import JointLogistic, climb_nested, nest
@@ -116,6 +117,19 @@ def test_a_start_has_the_label_frequency_asked_for(data):
     f, e = model.probabilities(start)
     assert f.mean() == pytest.approx(s.mean() / 0.5, abs=1e-3)
     np.testing.assert_allclose(e, 0.5)
+
+
+@pytest.mark.parametrize(("n", "seed"), [(400, 11), (200, 44)])
+def test_a_fit_is_the_best_of_several_maxima(n, seed):
+    """Of the first only the lowest label frequency finds it, of the second one in the middle."""
+    data = make_pu(n, 4, seed=seed)
+    model = JointLogistic(data.X, [0, 1], C=10.0, propensity_C=10.0)
+    naive = model.naive(data.s)
+    tried = [
+        model.climb(model.start(naive, c, data.s), data.s).value for c in (0.15, 0.3, 0.6, 0.9)
+    ]
+    assert max(tried) > tried[-1] + 1
+    assert model.fit(data.s).value == pytest.approx(max(tried), abs=1e-4)
 
 
 def test_nesting_keeps_the_model():

@@ -65,6 +65,22 @@ def test_a_row_per_chance_has_attributes_that_change():
     assert model.odds()[0]["odds_ratio"] < 0.6
 
 
+def test_of_a_long_table_the_first_of_each_rows_chances_gives_its_weight():
+    _, long, *_ = visits()
+    numbers = long["site"].str[1:].astype(int).to_numpy()
+    weight = 1.0 + numbers % 3
+    settings = {"label": "seen", "propensity_features": ["rain"], "id_column": "site"}
+    model = RepeatedTableClassifier(chance="month", **settings)
+    model.fit(long, sample_weight=weight)
+    X, visited, chances = model.encoded(long)
+    learner = RepeatedSARClassifier().fit(
+        X, visited, chances=chances, sample_weight=weight[model.first_rows(long)]
+    )
+    assert model.learner_.class_prior_ == pytest.approx(learner.class_prior_, abs=1e-9)
+    sites = long["site"].drop_duplicates().str[1:].astype(int).to_numpy()
+    assert weight[model.first_rows(long)].tolist() == (1.0 + sites % 3).tolist()
+
+
 def test_one_value_beside_empty_cells_means_labelled_or_not():
     wide, *_ = visits()
     marked = wide.assign(**{m: wide[m].where(wide[m] == "yes") for m in ("may", "june", "july")})

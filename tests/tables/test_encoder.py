@@ -186,6 +186,8 @@ def test_dates_become_days_year_and_weekday():
         assert list(encoder.kinds_) == [*parts, "x"], name
         encoded = encoder.transform(data)
         np.testing.assert_allclose(encoded[parts[0]], encoded["x"])
+        centres = dict(zip(encoder.numeric_, encoder.scaler_.mean_, strict=True))
+        assert centres[parts[0]] == centres["x"] == 199.5
         assert encoded["seen (weekday)=Monday"].sum() == 58
         chosen = FromColumns(["seen"])(encoder.feature_names_out_)
         assert len(chosen) == 9
