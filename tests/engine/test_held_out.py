@@ -78,6 +78,7 @@ def test_few_rows_that_have_little_in_common():
             assert loss(thetas[k, :, i], *known, C) <= loss(best, *known, C) + 1e-3, (k, C)
 
 
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.FewLabelsWarning")
 def test_of_two_maxima_the_better_one_is_taken():
     """With C = 100 the maximum next to the fit to all rows has seen what the fold leaves out."""
     rng = np.random.default_rng(162)
