@@ -4,11 +4,13 @@
     python tests/mutants/run.py inspection    # one list, or: those whose description has a word
     python tests/mutants/run.py --missing     # those that have no result yet
 
-Results are kept in results.csv and told in RESULTS.md.
+Results are kept in results.csv, each with the commit it is of, and told in RESULTS.md.
 
 The lists are the TOML files beside this one. Each change is made in a copy of the tree, so that
 nothing here is touched; the tests run in a process that already holds NumPy, SciPy and
-scikit-learn. A test that notices a change must pass without it, which is tried once.
+scikit-learn. Compiled functions are compiled anew, since numba's cache lies beside the source in
+the copy and is dropped when that has changed. A test that notices a change must pass without it,
+which is tried once.
 """
 
 import csv
@@ -16,11 +18,13 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 import traceback
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,6 +36,9 @@ RESULTS, TABLE = HERE / "RESULTS.md", HERE / "results.csv"
 # a failure, too.
 SECONDS = 120
 TARGET = 0.95
+# What is copied.
+FOLDERS = ("src", "tests", "experiments", "examples", "docs", "benchmarks")
+FILES = ("pyproject.toml", "README.md", "Makefile")
 
 
 @dataclass
@@ -51,6 +58,14 @@ class Mutant:
         return f"src/sarlearn/{self.file}"
 
 
+@dataclass
+class Result:
+    """The test that noticed a change, or nothing; and the commit of the tree that was changed."""
+
+    noticed_by: str
+    tree: str
+
+
 def main(words: list[str]) -> int:
     everything, known = mutants(), _known()
     if words == ["--missing"]:
@@ -62,44 +77,59 @@ def main(words: list[str]) -> int:
         return 2
     _import_what_all_need()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        tree = _copy_of_the_tree(Path(folder))
+        tree, commit = _copy_of_the_tree(Path(folder)), _commit()
         for number, mutant in enumerate(chosen, 1):
             began = time.monotonic()
-            known[mutant.what] = by = _try(tree, mutant)
+            by = _try(tree, mutant)
             if by and not _passes_as_it_is(tree, by):
                 print(f"{by} fails without any change, too: mend it first.", file=sys.stderr)
                 return 1
-            verdict = known[mutant.what] or "NOT NOTICED"
+            known[mutant.what] = Result(by, commit)
+            verdict = by or "NOT NOTICED"
             seconds = time.monotonic() - began
             print(f"{number:3} {mutant.room}: {mutant.what} -> {verdict} ({seconds:.0f} s)")
             _keep(everything, known)
     return _verdict(everything, known)
 
 
-def _verdict(everything: list[Mutant], known: dict[str, str]) -> int:
+def _verdict(everything: list[Mutant], known: dict[str, Result]) -> int:
     """Says what is not as it should be; 0 where all is well."""
     measured = [mutant for mutant in everything if mutant.what in known]
-    seen = [mutant for mutant in measured if known[mutant.what]]
+    seen = [mutant for mutant in measured if known[mutant.what].noticed_by]
     print(f"{len(seen)} of {len(measured)} noticed; {len(everything) - len(measured)} not tried.")
-    odd = [m.what for m in measured if bool(known[m.what]) == bool(m.unnoticed)]
+    odd = [m.what for m in measured if bool(known[m.what].noticed_by) == bool(m.unnoticed)]
     if odd:
         print("Not as the lists say: " + "; ".join(odd), file=sys.stderr)
     return int(bool(odd) or len(seen) < TARGET * len(measured))
 
 
-def _known() -> dict[str, str]:
-    """Results so far: the test that noticed each change, or nothing."""
+def _known() -> dict[str, Result]:
+    """Results so far."""
     if not TABLE.exists():
         return {}
     with TABLE.open(encoding="utf-8", newline="") as stream:
-        return {row["what"]: row["noticed_by"] for row in csv.DictReader(stream)}
+        rows = csv.DictReader(stream)
+        return {row["what"]: Result(row["noticed_by"], row["tree"]) for row in rows}
 
 
-def _keep(everything: list[Mutant], known: dict[str, str]) -> None:
-    rows = [(m.room, m.file, m.what, known[m.what]) for m in everything if m.what in known]
+def _commit() -> str:
+    """The commit of the tree, and whether something in it has changed since."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    results = [f":!{path.relative_to(ROOT)}" for path in (RESULTS, TABLE)]
+    changed = git("status", "--porcelain", "--", *FOLDERS, *FILES, *results)
+    return git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
+
+
+def _keep(everything: list[Mutant], known: dict[str, Result]) -> None:
+    tried = [(mutant, known[mutant.what]) for mutant in everything if mutant.what in known]
+    rows = [(m.room, m.file, m.what, found.noticed_by, found.tree) for m, found in tried]
     with TABLE.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerows([("room", "file", "what", "noticed_by"), *rows])
+        writer.writerows([("room", "file", "what", "noticed_by", "tree"), *rows])
     RESULTS.write_text(_told(everything, known), encoding="utf-8")
 
 
@@ -141,9 +171,9 @@ def _import_what_all_need() -> None:
 def _copy_of_the_tree(folder: Path) -> Path:
     tree = folder / "tree"
     skip = shutil.ignore_patterns("__pycache__", ".git", ".venv", "results", "runs", "figures")
-    for name in ("src", "tests", "experiments", "examples", "docs", "benchmarks"):
+    for name in FOLDERS:
         shutil.copytree(ROOT / name, tree / name, ignore=skip)
-    for name in ("pyproject.toml", "README.md", "Makefile"):
+    for name in FILES:
         shutil.copy(ROOT / name, tree / name)
     return tree
 
@@ -210,9 +240,10 @@ def _failed(log: Path, code: int) -> list[str]:
     return ["could not be imported"]
 
 
-def _told(everything: list[Mutant], known: dict[str, str]) -> str:
+def _told(everything: list[Mutant], known: dict[str, Result]) -> str:
     tried = [mutant for mutant in everything if mutant.what in known]
-    seen = sum(bool(known[mutant.what]) for mutant in tried)
+    seen = sum(bool(known[mutant.what].noticed_by) for mutant in tried)
+    trees = Counter(known[mutant.what].tree for mutant in tried)
     lines = [
         "# Small changes in the source, and the tests that notice them",
         "",
@@ -220,18 +251,19 @@ def _told(everything: list[Mutant], known: dict[str, str]) -> str:
         "tests that must notice it are run.",
         "",
         f"**{seen} of {len(tried)} noticed ({seen / len(tried):.0%}).** "
-        + (
-            f"{len(everything) - len(tried)} more are listed and were not tried."
-            * (tried != everything)
-        ),
+        + (f"Listed and not tried: {len(everything) - len(tried)}." * (tried != everything)),
+        "",
+        "Measured on these commits, with the number of changes: "
+        + ", ".join(f"{tree} ({count})" for tree, count in trees.most_common())
+        + ".",
         "",
         "| room | change | noticed by |",
         "|---|---|---|",
     ]
     for mutant in tried:
-        by = f"`{known[mutant.what]}`" if known[mutant.what] else "**nobody**"
+        by = f"`{known[mutant.what].noticed_by}`" if known[mutant.what].noticed_by else "**nobody**"
         lines.append(f"| {mutant.room} | {mutant.what} | {by.replace('|', chr(92) + '|')} |")
-    left = [mutant for mutant in tried if not known[mutant.what]]
+    left = [mutant for mutant in tried if not known[mutant.what].noticed_by]
     if left:
         lines += ["", "## Not noticed, and why", ""]
         lines += [f"- {m.what} (`{m.file}`): {m.unnoticed or 'not explained yet'}" for m in left]
