@@ -97,6 +97,18 @@ def test_what_has_no_counterpart_is_refused(code, rows):
         code["pu_learn_sar_em"](X, s, [2], ll_eps=1e-4)
 
 
+def test_a_class_model_that_would_be_dropped_is_refused(code, rows):
+    """Weighting fits a logistic regression; another model would be ignored without a word."""
+    X, s, e, _ = rows
+    tree = DecisionTreeClassifier()
+    with pytest.raises(ValueError, match="not DecisionTreeClassifier: pass refit_classifier=False"):
+        code["pu_learn_sar_em"](X, s, [2], classification_model=tree)
+    with pytest.raises(ValueError, match="not DecisionTreeClassifier: leave it out"):
+        code["pu_learn_sar_e"](X, s, e, tree)
+    with pytest.raises(ValueError, match="not DecisionTreeClassifier: leave it out"):
+        code["pu_learn_scar_c"](X, s, 0.5, tree)
+
+
 def test_the_relatives(code, rows, capsys):
     X, s, e, y = rows
     known, info = code["pu_learn_sar_e"](X, s, e)
