@@ -290,13 +290,14 @@ def boosting_numbers() -> Numbers:
 def honesty_numbers() -> Numbers:
     """How often a learner is wrong, silent, and covers, on cells that its rules had not seen."""
     from .honesty.report import HERE as FOLDER
-    from .honesty.report import judged, shares
+    from .honesty.report import bad_by_word, judged, shares
 
     path = FOLDER / "results" / "honesty" / "judge.csv"
     found: Numbers = {}
     for learner, rows in judged(path).items() if path.exists() else ():
         found["cells"] = len(rows)
         found |= {f"{learner}.{_name(what)}": share for what, share in shares(rows).items()}
+        found |= {f"{learner}.{_name(w)}.bad": share for w, share in bad_by_word(rows).items()}
     return found
 
 

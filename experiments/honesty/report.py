@@ -149,6 +149,12 @@ def shares(rows: list[Row]) -> dict[str, float]:
     }
 
 
+def bad_by_word(rows: list[Row]) -> dict[str, float]:
+    """The share of bad class priors, by the word that was told."""
+    by_word = {w: [row for row in rows if int(row["word"]) == n] for n, w in enumerate(WORDS)}
+    return {word: _share(some, _bad) for word, some in by_word.items() if some}
+
+
 def judged(path: Path) -> dict[str, list[Row]]:
     """The cells of a table that every learner is judged by, by learner: all but failures, leaks."""
     rows = [row for row in read_table(path) if not row["error"] and row["case"] not in LEAKS]
