@@ -115,7 +115,7 @@ LEARNERS = [
             "cv": [3, KFold(4)],
             "decay": [1.0, 0.7, 0.5],
             "propensity_C": [0.01, 0.1],
-            "imagined_rows": [0.0, 20.0],
+            "pseudo_counts": [0.0, 20.0],
             "max_iter": [2, 5],
             "classifier": [GaussianNB()],
             "single_sample": [False],
@@ -209,7 +209,7 @@ LEARNERS = [
             "cv": [3, 4],
             "n_runs": [2, 3],
             "propensity_ridge": [0.1, 1000.0],
-            "imagined_rows": [0.0, 20.0],
+            "pseudo_counts": [0.0, 20.0],
             "classifier_features": [[1, 2], [0, 2]],
             "categorical_features": [[1], [2]],
             "random_state": [1, 2],
@@ -223,25 +223,29 @@ LEARNERS = [
     Case(
         baselines.PUSBClassifier,
         {"X": X, "y": S, "class_prior": 0.5},
-        POS_LABEL | {"class_prior": [None, 0.4, 0.6], "C": [0.1, 5.0]},
+        POS_LABEL | {"class_prior": [None, 0.4, 0.6], "C": [0.1, 5.0], "sample_weight": [WEIGHT]},
         {"pos_label": {"y": WORDS, "class_prior": 0.8}},
     ),
     Case(
         baselines.SquareRootPropensityClassifier,
         {"X": X, "y": S},
-        POS_LABEL | {"C": [0.1, 5.0]},
+        POS_LABEL | {"C": [0.1, 5.0], "sample_weight": [WEIGHT]},
         AS_WORDS,
     ),
     Case(
         baselines.ThresholdClassifier,
         {"X": X, "y": S},
-        POS_LABEL | {"C": [0.1, 5.0], "n_neighbors": [1, 7], "n_thresholds": [5, 12]},
+        POS_LABEL
+        | {"C": [0.1, 5.0], "n_neighbors": [1, 7], "n_thresholds": [5, 12]}
+        | {"sample_weight": [WEIGHT]},
         AS_WORDS,
     ),
     Case(
         baselines.TwoModelsClassifier,
         {"X": X, "y": S},
-        POS_LABEL | {"propensity_features": [[0], [1]], "C": [0.1, 5.0], "n_iter": [1, 3]},
+        POS_LABEL
+        | {"propensity_features": [[0], [1]], "C": [0.1, 5.0], "n_iter": [1, 3]}
+        | {"sample_weight": [WEIGHT]},
         AS_WORDS,
     ),
 ]
@@ -259,7 +263,7 @@ LEARNERS.append(
         {
             "decay": [1.0, 0.7, 0.5],
             "propensity_C": [0.01, 0.1],
-            "imagined_rows": [0.0, 20.0],
+            "pseudo_counts": [0.0, 20.0],
             "random_state": [1, 2],
             "sample_weight": [_MORE.uniform(0.5, 2.0, AVERAGED)],
             "groups": [np.arange(AVERAGED) // 4],
@@ -361,7 +365,7 @@ PRIORS = [
             "cv": [3, KFold(4)],
             "decay": [1.0, 0.7, 0.5],
             "propensity_C": [0.01, 0.1],
-            "imagined_rows": [0.0, 20.0],
+            "pseudo_counts": [0.0, 20.0],
             "max_iter": [2, 5],
             "classifier": [GaussianNB()],
             "scaling": ["standard", "none"],

@@ -19,7 +19,7 @@ from sarlearn import BoostedSARClassifier, KnownPropensityClassifier
 from sarlearn._engine.boosting_data import BoostingSettings
 from sarlearn._engine.boosting_starts import log_likelihood
 from sarlearn._engine.flexible import kernel_scores, linear_scores
-from sarlearn._engine.known_prior import ImaginedRows
+from sarlearn._engine.known_prior import PseudoCounts
 from sarlearn._engine.label_model import LabelFit, LabelModel
 from sarlearn._engine.opinions import LEAST_PROPENSITY, TEMPERATURE
 from sarlearn.classifiers._trust import no_second_opinion
@@ -79,14 +79,14 @@ def measure(**fields) -> dict[str, Any]:
 
 
 def _labels(model, scores, attributes, labelled) -> LabelFit:
-    count = model.imagined_rows
+    count = model.pseudo_counts
     return LabelModel(
         scores,
         attributes,
         labelled,
         propensity_ridge=model.propensity_ridge,
         slope_pull=BoostingSettings().slope_pull,
-        imagine=ImaginedRows(count, count),
+        pseudo_counts=PseudoCounts(count, count),
     ).fit()
 
 

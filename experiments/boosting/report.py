@@ -371,7 +371,7 @@ def _settings() -> str:
             line.append(" / ".join(f"{value:.3f}" for value in values))
         lines.append(line)
     labellings = [f"{name} ({len(part)} fits)" for name, part in parts.items()]
-    head = ["imagined: of each class, and labelled or not", "ridge", *labellings]
+    head = ["pseudo-counts: of each class, and labelled or not", "ridge", *labellings]
     return (
         "\n## How settings were chosen\n\nCells of `choosing.toml`. Error of the class prior / its "
         "mean with the sign / error of e / AUC.\n" + table(head, lines)

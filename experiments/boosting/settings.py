@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from sarlearn import BoostedSARClassifier
-from sarlearn._engine.known_prior import ImaginedRows
+from sarlearn._engine.known_prior import PseudoCounts
 from sarlearn.classifiers import _boosting, boosted
 from sarlearn.classifiers._trust import no_second_opinion
 
@@ -38,10 +38,10 @@ def cells(settings: Fields) -> Iterator[Fields]:
 def measure(of_each_class: float, labelled: float, ridge: float, **fields) -> dict[str, Any]:
     """Errors of class prior and propensity, and the AUC on other rows."""
     cell = make(attributes="true", **fields)
-    imagine = ImaginedRows(float(of_each_class), float(labelled))
+    pseudo_counts = PseudoCounts(float(of_each_class), float(labelled))
 
     def settings(model, prior):
-        return replace(_boosting.boosting_settings(model, prior), imagine=imagine)
+        return replace(_boosting.boosting_settings(model, prior), pseudo_counts=pseudo_counts)
 
     model = BoostedSARClassifier(cell.columns, propensity_ridge=ridge, random_state=0)
     with mock.patch.object(boosted, "boosting_settings", settings), no_second_opinion():

@@ -79,8 +79,8 @@ written since, and are now among the cells to choose by. On the second, the cros
 had 34.0 % bad, 7.3 % bad and silent, 40.9 % of the good cells warned, coverage 91.3 % and a mean
 error of 0.103; SAR-EM 52.7 %, 4.0 %, 42.3 %, 92.0 % and 0.187; boosted trees 34.3 %, 9.7 %, 21.3 %,
 88.0 % and 0.121. On the third (fifteen real tables, and simulations), the cross-fit had 35.2 %,
-4.9 %, 46.6 %, 87.0 % and 0.102, and SAR-EM 59.9 %, 4.7 %, 46.8 %, 88.3 % and 0.177: rows that were
-imagined drew rare classes to a half, and now do not. Today's part has sixteen tables of R packages
+4.9 %, 46.6 %, 87.0 % and 0.102, and SAR-EM 59.9 %, 4.7 %, 46.8 %, 88.3 % and 0.177: pseudo-counts
+drew rare classes to a half, and now do not. Today's part has sixteen tables of R packages
 on which nothing had been measured, and simulations of known kinds with seeds of their own.
 
 *Bad*: the class prior is off by more than 0.1. *Warned*: the fit issued a warning that the class

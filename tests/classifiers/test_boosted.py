@@ -228,13 +228,13 @@ def test_columns_that_say_nothing():
     assert np.isfinite(model.predict_proba(X)).all()
     constant = BoostedSARClassifier(random_state=0).fit(X[:, 5:], data.s)
     assert np.ptp(constant.predict_proba(X[:, 5:])[:, 1]) < 1e-9
-    # Labels tell nothing but their share; the rest is what four and two imagined rows prefer.
+    # Labels tell nothing but their share; the rest is what pseudo-counts of four and two prefer.
     prior = np.linspace(data.s.mean(), 1, 100_001)[1:-1]
     frequency = data.s.mean() / prior
     loss = -4 * np.log(prior * (1 - prior)) - 2 * np.log(frequency * (1 - frequency))
     guess = prior[np.argmin(loss)]
     assert constant.class_prior_ == pytest.approx(guess, rel=1e-3)
-    alone = constant.set_params(imagined_rows=0).fit(X[:, 5:], data.s)
+    alone = constant.set_params(pseudo_counts=0).fit(X[:, 5:], data.s)
     assert abs(alone.class_prior_ - guess) > 0.01
 
 

@@ -23,7 +23,7 @@ from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._engine.crossfit import START_C
 from sarlearn._engine.em import Point
-from sarlearn._engine.known_prior import ImaginedRows
+from sarlearn._engine.known_prior import PseudoCounts
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.priors.crossfit import CrossFitPrior
 
@@ -57,7 +57,7 @@ def test_it_recovers_prior_and_propensity_better_than_sar_em(biased, fitted):
 
 
 def test_the_average_hears_the_settings(monkeypatch):
-    """Weights and imagined rows, and SAR-EM's answer under its own settings."""
+    """Weights and pseudo-counts, and SAR-EM's answer under its own settings."""
     module, heard = import_module("sarlearn._engine.crossfit"), []
     ask = module.consensus_of_rows
     monkeypatch.setattr(
@@ -66,11 +66,11 @@ def test_the_average_hears_the_settings(monkeypatch):
     data = make_pu(260)
     weight = data.rng.uniform(0.5, 2.0, 260)
     settings = {"decay": 0.6, "propensity_C": 0.1, "max_iter": 100}
-    model = CrossFitSARClassifier([0, 1], imagined_rows=20.0, random_state=0, **settings)
+    model = CrossFitSARClassifier([0, 1], pseudo_counts=20.0, random_state=0, **settings)
     model.fit(data.X, data.s, sample_weight=weight)
-    rows, _, _, _, start, imagine = heard[0]
+    rows, _, _, _, start, pseudo_counts = heard[0]
     np.testing.assert_allclose(rows.gather(attrgetter("weight")), weight)
-    assert imagine == ImaginedRows(20.0, 20.0)
+    assert pseudo_counts == PseudoCounts(20.0, 20.0)
     sar_em = SAREMClassifier([0, 1], C=START_C, **settings)
     sar_em.fit(data.X, data.s, sample_weight=weight)
     assert start == pytest.approx(sar_em.class_prior_, abs=1e-6)

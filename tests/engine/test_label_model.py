@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.known_prior import ImaginedRows
+from sarlearn._engine.known_prior import PseudoCounts
 from sarlearn._engine.label_model import LabelModel, PriorPull, _Objective
 from sarlearn._engine.label_pass import label_pass
 
@@ -176,20 +176,20 @@ def test_ridge_and_pull_against_a_generic_optimiser():
     assert np.abs(fit.propensity_coef).sum() < 0.95 * np.abs(free.propensity_coef).sum()
 
 
-IMAGINED = ImaginedRows(of_each_class=30.0, labelled=20.0)
+PSEUDO_COUNTS = PseudoCounts(of_each_class=30.0, labelled=20.0)
 
 
-def test_imagined_rows_against_a_generic_optimiser():
+def test_pseudo_counts_against_a_generic_optimiser():
     """Rows of a known class, and positives of a mean propensity, that nobody has seen."""
     g, Z, s, _ = scores_and_labels(1500)
-    fit, free = LabelModel(g, Z, s, imagine=IMAGINED).fit(), LabelModel(g, Z, s).fit()
+    fit, free = LabelModel(g, Z, s, pseudo_counts=PSEUDO_COUNTS).fit(), LabelModel(g, Z, s).fit()
 
     def loss(parameters):
         theta = np.concatenate([[np.exp(parameters[0])], parameters[1:]])
         prior = expit(theta[0] * g + theta[1]).mean()
         e = expit(Z.mean(axis=0) @ theta[2:-1] + theta[-1])
-        imagined = 30 * np.log(prior * (1 - prior)) + 20 * np.log(e * (1 - e))
-        return plain_loss(theta, g, Z, s) - imagined
+        prior_terms = 30 * np.log(prior * (1 - prior)) + 20 * np.log(e * (1 - e))
+        return plain_loss(theta, g, Z, s) - prior_terms
 
     other = minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-6})
     found = [np.log(fit.slope), fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
@@ -198,11 +198,11 @@ def test_imagined_rows_against_a_generic_optimiser():
 
 
 @pytest.mark.parametrize(
-    "imagined", [IMAGINED, ImaginedRows(of_each_class=30.0), ImaginedRows(labelled=20.0)]
+    "pseudo_counts", [PSEUDO_COUNTS, PseudoCounts(of_each_class=30.0), PseudoCounts(labelled=20.0)]
 )
-def test_derivatives_with_ridge_and_pull(imagined):
+def test_derivatives_with_ridge_and_pull(pseudo_counts):
     g, Z, s, _ = scores_and_labels()
-    model = LabelModel(g, Z, s, imagine=imagined, **PENALTIES)
+    model = LabelModel(g, Z, s, pseudo_counts=pseudo_counts, **PENALTIES)
     check_gradient(_Objective(model), np.array([0.7, -0.5, 0.3, -0.7, 0.2]))
 
 

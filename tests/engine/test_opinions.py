@@ -13,8 +13,8 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import LinearScorer, cross_fit, fit_labels
 from sarlearn._engine.flexible import kernel_scores, standardised
 from sarlearn._engine.folds import Folds
-from sarlearn._engine.known_prior import ImaginedRows
-from sarlearn._engine.label_model import NOTHING, LabelModel
+from sarlearn._engine.known_prior import PseudoCounts
+from sarlearn._engine.label_model import NO_PSEUDO_COUNTS, LabelModel
 from sarlearn._engine.opinions import Listener, Opinion, consensus, consensus_of_rows
 
 
@@ -80,9 +80,11 @@ def test_an_opinion_is_the_label_models():
     score, attributes = rng.normal(size=600), rng.normal(2.0, 3.0, size=(600, 1))
     e = expit((attributes[:, 0] - 2) / 3)
     labelled = rng.random(600) < expit(3 * score) * e
-    # Rows that stand for four times as many have a quarter of what is imagined beside all of them.
-    imagine = ImaginedRows(1.0, 1.0)
-    model = LabelModel(score, attributes, labelled, propensity_ridge=1.0, imagine=imagine)
+    # Rows that stand for four times as many have a quarter of the pseudo-counts of all of them.
+    pseudo_counts = PseudoCounts(1.0, 1.0)
+    model = LabelModel(
+        score, attributes, labelled, propensity_ridge=1.0, pseudo_counts=pseudo_counts
+    )
     fit = model.fit()
     profile = model.profile(fit)
     said, eta, zeta = Listener(attributes, labelled, None, 0.5).opinion("mine", score)
@@ -125,15 +127,15 @@ def test_flexible_scores_are_those_of_weighted_rows():
         assert (said.class_prior, said.low) == (told.class_prior, told.low)
 
 
-def test_the_consensus_of_rows_hears_their_weights_and_what_is_imagined():
+def test_the_consensus_of_rows_hears_their_weights_and_pseudo_counts():
     """Put together by hand, with everything away from what it is by default."""
     data, columns = make_pu(300), np.array([0, 1])
     weight, score = data.rng.uniform(0.5, 2.0, 300), data.X[:, 3]
     rows = RowBlocks(data.X).attach(labelled=data.s, weight=weight, score=score)
     own = opinion(0.4, propensity=np.array([1.0, -1.0, 0.2]))
-    line, start, imagine = (1.3, -0.2), 0.7, ImaginedRows(20.0, 20.0)
-    found = consensus_of_rows(rows, columns, own, line, start, imagine)
-    listener = Listener(data.X[:, columns], data.s, weight, 1.0, imagine)
+    line, start, pseudo_counts = (1.3, -0.2), 0.7, PseudoCounts(20.0, 20.0)
+    found = consensus_of_rows(rows, columns, own, line, start, pseudo_counts)
+    listener = Listener(data.X[:, columns], data.s, weight, 1.0, pseudo_counts)
     zeta = data.X[:, columns] @ [1.0, -1.0] + 0.2
     value = listener.log_likelihood(1.3 * score - 0.2, zeta)
     others = listener.flexible(standardised(data.X, weight), score, expit(zeta))
@@ -178,7 +180,7 @@ def test_the_cross_fit_tells_the_average():
     scorer = LinearScorer(3, [1.0], lambda: None)
     columns = np.array([0, 1])
     found, alone = (
-        cross_fit(rows, columns, scorer, imagine=NOTHING, labels_alone=labels_alone)
+        cross_fit(rows, columns, scorer, pseudo_counts=NO_PSEUDO_COUNTS, labels_alone=labels_alone)
         for labels_alone in (True, False)
     )
     agreed = found.consensus
@@ -197,35 +199,37 @@ def test_the_cross_fit_tells_the_average():
     assert agreed.opinions[0].log_likelihood == pytest.approx(found.labels.log_likelihood)
 
 
-def test_rows_are_imagined_where_labels_alone_speak():
+def test_pseudo_counts_are_for_labels_alone():
     """They draw the class prior of little data towards a half, and the propensity with it."""
     data = make_pu(400)
     splits = StratifiedKFold(3, shuffle=True, random_state=0).split(data.X, data.s)
     rows = RowBlocks(data.X).attach(labelled=data.s, folds=Folds.of(list(splits), 400).flags)
 
-    def found(imagine, labels_alone=True, columns=(0, 1)):
+    def found(pseudo_counts, labels_alone=True, columns=(0, 1)):
         scorer = LinearScorer(3, [1.0], lambda: None)
         named = np.array(columns, dtype=np.intp)
-        return cross_fit(rows, named, scorer, imagine=imagine, labels_alone=labels_alone)
+        return cross_fit(
+            rows, named, scorer, pseudo_counts=pseudo_counts, labels_alone=labels_alone
+        )
 
-    none, some, many = (found(ImaginedRows(k, k)) for k in (0.0, 4.0, 1000.0))
+    none, some, many = (found(PseudoCounts(k, k)) for k in (0.0, 4.0, 1000.0))
     away = [abs(one.labels.class_prior - 0.5) for one in (none, some, many)]
     assert away[0] > away[1] > away[2]
     assert abs(some.class_prior - 0.5) < abs(none.class_prior - 0.5)
-    alone = [found(ImaginedRows(k, k), labels_alone=False) for k in (0.0, 1000.0)]
+    alone = [found(PseudoCounts(k, k), labels_alone=False) for k in (0.0, 1000.0)]
     assert alone[0].class_prior == alone[1].class_prior
-    scar = [found(ImaginedRows(k, k), columns=()) for k in (0.0, 1000.0)]
+    scar = [found(PseudoCounts(k, k), columns=()) for k in (0.0, 1000.0)]
     assert scar[0].class_prior == scar[1].class_prior
 
 
-def test_the_range_of_few_rows_does_not_rest_on_imagined_ones():
+def test_the_range_of_few_rows_does_not_rest_on_pseudo_counts():
     data = make_pu(150)
     splits = StratifiedKFold(3, shuffle=True, random_state=0).split(data.X, data.s)
     rows = RowBlocks(data.X).attach(labelled=data.s, folds=Folds.of(list(splits), 150).flags)
-    imagine = ImaginedRows(50.0, 50.0)
+    pseudo_counts = PseudoCounts(50.0, 50.0)
     scorer = LinearScorer(3, [1.0], lambda: None)
-    found = cross_fit(rows, np.array([0, 1]), scorer, imagine=imagine)
+    found = cross_fit(rows, np.array([0, 1]), scorer, pseudo_counts=pseudo_counts)
     assert found.consensus is None
-    model, drawn = fit_labels(found.rows, np.array([0, 1]), imagine, known=False)
+    model, drawn = fit_labels(found.rows, np.array([0, 1]), pseudo_counts, known=False)
     assert found.profile.width > 1.5 * model.profile(drawn).width
     assert found.profile.low <= found.labels.class_prior <= found.profile.high

@@ -39,8 +39,8 @@ from sarlearn._engine.boosting_starts import (
     linear_start,
     sar_em_start,
 )
-from sarlearn._engine.known_prior import ImaginedRows
-from sarlearn._engine.label_model import NOTHING, LabelFit, LabelModel, Profile
+from sarlearn._engine.known_prior import PseudoCounts
+from sarlearn._engine.label_model import NO_PSEUDO_COUNTS, LabelFit, LabelModel, Profile
 from sarlearn._engine.trees import BinnedRows, FoldBoosters, Trees
 from sarlearn._engine.units import excluding
 
@@ -272,9 +272,9 @@ class Labeller:
         known = held.of(attributes) if held is not None else None
         self._known = rows.known if rows.known is not None else known
         self.learns = self._known is None
-        # Where classes or propensities are known, nothing needs to be imagined.
+        # Where classes or propensities are known, no pseudo-counts are needed.
         nothing_known = self.learns and rows.audited is None
-        self._imagine = settings.imagine if nothing_known else NOTHING
+        self._pseudo_counts = settings.pseudo_counts if nothing_known else NO_PSEUDO_COUNTS
 
     def derivatives(self, e: np.ndarray):
         labelled, weight, not_e = self._rows.labelled, self._rows.weight, 1.0 - e
@@ -291,7 +291,7 @@ class Labeller:
         self,
         scores: np.ndarray,
         rows: slice | np.ndarray = slice(None),
-        imagine: ImaginedRows = NOTHING,
+        pseudo_counts: PseudoCounts = NO_PSEUDO_COUNTS,
     ) -> LabelModel:
         weight = self._rows.weight
         return LabelModel(
@@ -301,7 +301,7 @@ class Labeller:
             None if weight is None else weight[rows],
             propensity_ridge=self._settings.propensity_ridge,
             slope_pull=self._settings.slope_pull,
-            imagine=imagine,
+            pseudo_counts=pseudo_counts,
             known_propensity=None if self._known is None else self._known[rows],
             audited=None if self._rows.audited is None else self._rows.audited[rows],
         )
@@ -311,13 +311,13 @@ class Labeller:
         every = len(scores) // SAMPLE_ROWS
         # Compiled passes ask for columns that lie in one piece, which a slice with steps does not.
         some = slice(None) if every < 2 else np.arange(0, len(scores), every)
-        model = self._model(scores, some, self._imagine)
+        model = self._model(scores, some, self._pseudo_counts)
         found = model.fit() if warm is None else model.fit(warm=warm, max_steps=WARM_STEPS)
         return self._held_to_prior(model, found)
 
     def fit(self, scores: np.ndarray, warm: LabelFit | None = None) -> LabelFit:
         """On all rows, to the end."""
-        model = self._model(scores, imagine=self._imagine)
+        model = self._model(scores, pseudo_counts=self._pseudo_counts)
         return self._held_to_prior(model, model.fit(warm=warm))
 
     def _held_to_prior(self, model: LabelModel, free: LabelFit) -> LabelFit:
@@ -345,7 +345,7 @@ class Labeller:
             profile = Profile(self.label_share, 1.0, priors, values)
             labels.propensity_coef = self._held.coef
             labels.propensity_intercept = self._held.intercept
-        else:  # the range is that of the data, without imagined rows
+        else:  # the range is that of the data, without pseudo-counts
             model = self._model(found.scores)
             free = model.fit(warm=labels)
             labels_only = free.class_prior

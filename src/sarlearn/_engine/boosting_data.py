@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._engine.boosting_starts import LinearStart, Propensity
-from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
-from sarlearn._engine.label_model import NOTHING, LabelFit, Profile
+from sarlearn._engine.known_prior import KnownPrior, PseudoCounts
+from sarlearn._engine.label_model import NO_PSEUDO_COUNTS, LabelFit, Profile
 from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import Trees, TreeSettings
 
@@ -21,7 +21,7 @@ class BoostingSettings:
     max_iter: int = 300
     propensity_ridge: float = 3.0
     slope_pull: tuple[float, float] | None = (0.1, 0.7)
-    imagine: ImaginedRows = NOTHING
+    pseudo_counts: PseudoCounts = NO_PSEUDO_COUNTS
     n_jobs: int = 1
     prior: KnownPrior | None = None
 
@@ -133,7 +133,7 @@ class BoostedFit:
     @property
     def class_prior_range(self) -> tuple[float, float]:
         """From the lowest prior that a run admits to the highest, and the estimate in any case:
-        imagined rows may have drawn it out of what the labels alone prefer."""
+        pseudo-counts may have drawn it out of what the labels alone prefer."""
         return (
             min(self.class_prior, *(run.profile.low for run in self.runs)),
             max(self.class_prior, *(run.profile.high for run in self.runs)),

@@ -23,10 +23,10 @@ from sarlearn._engine.columns import conditioned
 from sarlearn._engine.held_out import ROUGH, FoldFits, rows_per_column, with_score
 from sarlearn._engine.kernels import logits, sigmoids
 from sarlearn._engine.known import fit_known
-from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
-from sarlearn._engine.label_model import NOTHING, LabelFit, LabelModel, Profile
+from sarlearn._engine.known_prior import KnownPrior, PseudoCounts
+from sarlearn._engine.label_model import NO_PSEUDO_COUNTS, LabelFit, LabelModel, Profile
 from sarlearn._engine.newton import Climb
-from sarlearn._engine.opinions import IMAGINED, Consensus, Opinion, consensus_of_rows
+from sarlearn._engine.opinions import PSEUDO_COUNTS, Consensus, Opinion, consensus_of_rows
 from sarlearn._engine.propensity import attributes, label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import SAREMFit, fit_sar_em
@@ -105,7 +105,7 @@ def cross_fit(
     propensity_C: float = 1.0,
     max_iter: int = 500,
     prior: KnownPrior | None = None,
-    imagine: ImaginedRows = IMAGINED,
+    pseudo_counts: PseudoCounts = PSEUDO_COUNTS,
     labels_alone: bool = True,
     report: Callable[[], None] = lambda: None,
 ) -> CrossFit:
@@ -114,12 +114,12 @@ def cross_fit(
     Where :func:`nothing_left`, SAR-EM's propensity stays: the label model would then be free to
     exchange the two factors, and did (class probabilities with an AUC of 0.07).
 
-    ``prior`` is what is known of the class prior, ``imagine`` what is imagined beside the rows of
-    the label model where ``labels_alone`` speak, of one sample and without audits, and there are
-    ``columns``. Other scores have a say where labels alone speak and the prior does not bind.
+    ``prior`` is what is known of the class prior. The label model takes ``pseudo_counts`` where
+    ``labels_alone`` speak, of one sample and without audits, and there are ``columns``.
+    Other scores have a say where labels alone speak and the prior does not bind.
     ``report`` is called after the first step; the scorer reports its own.
     """
-    imagine = imagine if labels_alone and len(columns) else NOTHING
+    pseudo_counts = pseudo_counts if labels_alone and len(columns) else NO_PSEUDO_COUNTS
     rows = conditioned(rows)
     units = rows.units.of(columns)
     start = first_propensity(
@@ -130,7 +130,7 @@ def cross_fit(
     kept = nothing_left(rows, columns)
     for _ in range(1 if kept else ROUNDS):
         rows, theta = scorer(rows.map(_with_propensity, columns, phi), theta)
-        model, labels = fit_labels(rows, columns, imagine, known=kept)
+        model, labels = fit_labels(rows, columns, pseudo_counts, known=kept)
         free = labels
         if prior is not None:
             labels = model.fit_with(prior, free)
@@ -143,8 +143,8 @@ def cross_fit(
     agreed, labels_only = None, free.class_prior
     if labels_alone and not kept and labels is free:  # what is known does not bind
         admitted = profile if prior is None else model.profile(free)
-        agreed = _consensus(rows, columns, free, admitted, start, imagine)
-        if agreed is None and prior is None:  # few rows: their range must not rest on imagined ones
+        agreed = _consensus(rows, columns, free, admitted, start, pseudo_counts)
+        if agreed is None and prior is None:  # few rows: their range must rest on them alone
             profile = model.profile_of_labels(free)
     if agreed is not None:
         labels_only = agreed.class_prior
@@ -174,14 +174,14 @@ def _consensus(
     labels: LabelFit,
     profile: Profile,
     start: SAREMFit,
-    imagine: ImaginedRows,
+    pseudo_counts: PseudoCounts,
 ) -> Consensus | None:
     """The end of step 4: what the label model says, averaged with what flexible scores say."""
     phi = np.append(labels.propensity_coef, labels.propensity_intercept)
     ends = (labels.class_prior, profile.low, profile.high)
     own = Opinion("the model's own", *ends, labels.log_likelihood, phi)
     line = (labels.slope, labels.intercept)
-    return consensus_of_rows(rows, columns, own, line, start.class_prior, imagine)
+    return consensus_of_rows(rows, columns, own, line, start.class_prior, pseudo_counts)
 
 
 # -- the steps ---------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def search(value: Callable[[int], float], Cs: np.ndarray, first: float, margin: 
 
 
 def fit_labels(
-    rows: Rows, columns: np.ndarray, imagine: ImaginedRows, *, known: bool
+    rows: Rows, columns: np.ndarray, pseudo_counts: PseudoCounts, *, known: bool
 ) -> tuple[LabelModel, LabelFit]:
     """Step 3: the label model; where the propensity is ``known``, only that of the scores."""
     of = np.empty(0, dtype=np.intp) if known else columns
@@ -258,7 +258,7 @@ def fit_labels(
         rows.map(_label_block, of),
         len(of),
         propensity_ridge=PROPENSITY_RIDGE,
-        imagine=NOTHING if known else imagine,
+        pseudo_counts=NO_PSEUDO_COUNTS if known else pseudo_counts,
         known=known,
     )
     return model, model.fit()

@@ -47,22 +47,23 @@ class PriorPull(NamedTuple):
         return positives_gradient / total / self.deviation
 
 
-class ImaginedRows(NamedTuple):
-    """Rows imagined beside the data: no share runs to 0 or 1 where the labels say little of it.
+class PseudoCounts(NamedTuple):
+    """Beta priors: no share runs to 0 or 1 where the labels say little of it.
 
-    ``of_each_class`` positives and as many negatives; among positives, ``labelled`` and as many
-    unlabelled ones.
+    ``of_each_class`` is the pseudo-count of positives, and that of negatives: a prior on the class
+    prior. ``labelled`` is that of labelled positives, and of unlabelled ones: a prior on the
+    propensity at the mean of its attributes.
     """
 
     of_each_class: float = 0.0
     labelled: float = 0.0
 
-    def times(self, factor: float) -> "ImaginedRows":
-        return ImaginedRows(factor * self.of_each_class, factor * self.labelled)
+    def times(self, factor: float) -> "PseudoCounts":
+        return PseudoCounts(factor * self.of_each_class, factor * self.labelled)
 
 
-def imagined(count: float, share: float) -> tuple[float, float, float]:
-    """Loss of so many rows with and without, and its derivatives by the logit of their share."""
+def pseudo_count_loss(count: float, share: float) -> tuple[float, float, float]:
+    """Loss by a pseudo-count of either kind, and its derivatives by the logit of the share."""
     share = min(max(share, 1e-12), 1 - 1e-12)
     value = -count * float(np.log(share) + np.log1p(-share))
     return value, count * (2 * share - 1), 2 * count * share * (1 - share)

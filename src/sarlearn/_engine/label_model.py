@@ -19,10 +19,10 @@ from scipy.special import expit, logit
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.known_prior import (
     TIGHTENING,
-    ImaginedRows,
     KnownPrior,
     PriorPull,
-    imagined,
+    PseudoCounts,
+    pseudo_count_loss,
 )
 from sarlearn._engine.label_pass import (
     LabelSums,
@@ -38,7 +38,7 @@ from sarlearn._engine.rows import Rows
 
 # On slopes of standardised inputs, and on intercepts: enough to keep the optimum finite.
 RIDGE, INTERCEPT_RIDGE = 1e-2, 1e-6
-# Label frequencies the search starts from; beside imagined rows, where the likelihood has hardly a
+# Label frequencies the search starts from; with pseudo-counts, where the objective has hardly a
 # second maximum, two of them end where three do.
 STARTS, FEWER_STARTS = (0.15, 0.5, 0.9), (0.25, 0.8)
 # Starts are compared on about this many rows; the best is then fitted on all.
@@ -52,7 +52,7 @@ TOLERANCE, START_TOLERANCE, PROFILE_TOLERANCE = 5e-10, 1e-2, 1e-4
 NEAR_END = 0.2
 # No parameter moves by more than this in a step.
 LONGEST_STEP = 8.0
-NOTHING = ImaginedRows()
+NO_PSEUDO_COUNTS = PseudoCounts()
 
 
 @dataclass
@@ -98,7 +98,7 @@ class LabelModel:
     slope_pull : (float, float) or None
         Mean and standard deviation of a normal pull on ``log a``, the slope in the units of the
         scores; None leaves the slope free.
-    imagine : ImaginedRows
+    pseudo_counts : PseudoCounts
         They pull the class prior, and the propensity at the mean of the attributes, to a half.
     known_propensity : ndarray of shape (n_rows,) or None
         The propensity itself, where it is not to be found; ``attributes`` then has no columns,
@@ -116,7 +116,7 @@ class LabelModel:
         *,
         propensity_ridge: float = RIDGE,
         slope_pull: tuple[float, float] | None = None,
-        imagine: ImaginedRows = NOTHING,
+        pseudo_counts: PseudoCounts = NO_PSEUDO_COUNTS,
         known_propensity: np.ndarray | None = None,
         audited: np.ndarray | None = None,
     ):
@@ -129,7 +129,7 @@ class LabelModel:
         if known_propensity is not None:
             rows = rows.attach(e=known_propensity, not_e=1.0 - known_propensity)
         known = known_propensity is not None
-        self._set(rows, rows.shape[1], propensity_ridge, slope_pull, known, imagine)
+        self._set(rows, rows.shape[1], propensity_ridge, slope_pull, known, pseudo_counts)
 
     @classmethod
     def on_rows(
@@ -138,16 +138,16 @@ class LabelModel:
         n_attributes: int,
         *,
         propensity_ridge: float = RIDGE,
-        imagine: ImaginedRows = NOTHING,
+        pseudo_counts: PseudoCounts = NO_PSEUDO_COUNTS,
         known: bool = False,
     ) -> "LabelModel":
         """The same for rows whose matrix has the attributes, and that know their score."""
         model = cls.__new__(cls)
-        model._set(rows, n_attributes, propensity_ridge, None, known, imagine)
+        model._set(rows, n_attributes, propensity_ridge, None, known, pseudo_counts)
         return model
 
     def _set(
-        self, rows: Rows, n_attributes: int, propensity_ridge, slope_pull, known, imagine
+        self, rows: Rows, n_attributes: int, propensity_ridge, slope_pull, known, pseudo_counts
     ) -> None:
         rows = rows.settled()
         self.label_share, self._total = label_share(rows), float(rows.total(weight_of))
@@ -155,7 +155,7 @@ class LabelModel:
         self._rows = rows.map(standardised, self._center, self._scale)
         self._slope_pull, self._known = slope_pull, known
         self._prior_pull: PriorPull | None = None
-        self._imagine: ImaginedRows = imagine
+        self._pseudo_counts: PseudoCounts = pseudo_counts
         self._ridge = np.full(n_attributes + 3, RIDGE)
         self._ridge[2:-1] = propensity_ridge
         self._ridge[[1, -1]] = INTERCEPT_RIDGE
@@ -172,7 +172,8 @@ class LabelModel:
         if warm is not None:
             return self.described(self._climb(self._at(warm), max_steps=max_steps).theta)
         part = self._part()
-        starts: Sequence[float] = STARTS if self._imagine == NOTHING else FEWER_STARTS
+        by_labels = self._pseudo_counts == NO_PSEUDO_COUNTS
+        starts: Sequence[float] = STARTS if by_labels else FEWER_STARTS
         if self._known:
             starts = [float(part._rows.total(weighed_propensity)) / part._total]
         tries = (part._climb(part._start(c, slope), tol=START_TOLERANCE) for c in starts)
@@ -263,9 +264,9 @@ class LabelModel:
         return Profile(ends[0], ends[1], priors, values)
 
     def profile_of_labels(self, fit: LabelFit) -> Profile:
-        """The same by the labels alone, without what is imagined; it holds the prior of ``fit``."""
+        """The same by the labels alone, without pseudo-counts; it holds the prior of ``fit``."""
         alone = copy(self)
-        alone._imagine = NOTHING
+        alone._pseudo_counts = NO_PSEUDO_COUNTS
         found = alone.profile(alone.fit(warm=fit))
         found.low, found.high = min(found.low, fit.class_prior), max(found.high, fit.class_prior)
         return found
@@ -303,7 +304,7 @@ class LabelModel:
             pulled = self._climb(theta, pull, tol=PROFILE_TOLERANCE)
             (place,) = _Objective(self).passes([pulled.theta], False)
             prior = min(place.sums.positives / self._total, 1.0)
-            # With the penalty and what is imagined: it falls from the maximum of both.
+            # With the penalty and the pseudo-counts: it falls from the maximum of both.
             seen[prior] = fit.log_likelihood - (place.value - top.value)
             drop = float(np.sqrt(max(place.value - top.value, 0.0) / PROFILE_DROP))
             if abs(drop - 1) < NEAR_END:
@@ -349,13 +350,15 @@ class _Objective:
                 off = pull.off(sums.positives, model._total)
                 value += off**2 / 2
                 gradient[:2] += off * pull.slant(sums.positives_gradient, model._total)
-            if model._imagine.of_each_class:
+            if model._pseudo_counts.of_each_class:
                 prior, by_logit = self._prior(sums)
-                loss, slant, _ = imagined(model._imagine.of_each_class, prior)
+                loss, slant, _ = pseudo_count_loss(model._pseudo_counts.of_each_class, prior)
                 value += loss
                 gradient[:2] += slant * by_logit
-            if model._imagine.labelled:
-                loss, slant, _ = imagined(model._imagine.labelled, float(expit(theta[-1])))
+            if model._pseudo_counts.labelled:
+                loss, slant, _ = pseudo_count_loss(
+                    model._pseudo_counts.labelled, float(expit(theta[-1]))
+                )
                 value += loss
                 gradient[-1] += slant
             gradient[0] *= slope
@@ -380,12 +383,14 @@ class _Objective:
         for pull in self._pulls:
             slant = pull.slant(place.sums.positives_gradient, model._total)
             H[:2, :2] += np.outer(slant, slant)
-        if model._imagine.of_each_class:
+        if model._pseudo_counts.of_each_class:
             prior, by_logit = self._prior(place.sums)
-            _, _, curvature = imagined(model._imagine.of_each_class, prior)
+            _, _, curvature = pseudo_count_loss(model._pseudo_counts.of_each_class, prior)
             H[:2, :2] += curvature * np.outer(by_logit, by_logit)
-        if model._imagine.labelled:
-            H[-1, -1] += imagined(model._imagine.labelled, float(expit(place.theta[-1])))[2]
+        if model._pseudo_counts.labelled:
+            H[-1, -1] += pseudo_count_loss(
+                model._pseudo_counts.labelled, float(expit(place.theta[-1]))
+            )[2]
         H[0] *= slope
         H[:, 0] *= slope
         if model._slope_pull is not None:

@@ -18,8 +18,8 @@ from scipy.special import expit
 
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.flexible import kernel_scores, standardised
-from sarlearn._engine.known_prior import ImaginedRows
-from sarlearn._engine.label_model import NOTHING, LabelModel
+from sarlearn._engine.known_prior import PseudoCounts
+from sarlearn._engine.label_model import NO_PSEUDO_COUNTS, LabelModel
 from sarlearn._engine.likelihood import log_chance
 from sarlearn._engine.rows import Rows, stack
 
@@ -28,9 +28,9 @@ MAX_ROWS = 2000
 MIN_ROWS, MIN_LABELLED = 200, 20
 # Ridge on the propensity's standardised slopes, as in the cross-fit.
 PROPENSITY_RIDGE = 1.0
-# What is imagined beside the rows, unless a learner says otherwise. Of as many of both kinds, class
-# prior and label frequency have an equal share in what the labels leave open.
-IMAGINED = ImaginedRows(4.0, 4.0)
+# Unless a learner says otherwise. With equal pseudo-counts, class prior and label frequency have an
+# equal share in what the labels leave open.
+PSEUDO_COUNTS = PseudoCounts(4.0, 4.0)
 # Labels are divided by no smaller propensity.
 LEAST_PROPENSITY = 0.05
 # An opinion that explains the labels worse by so many nats counts for a factor e less. Between 3
@@ -171,8 +171,8 @@ class Listener:
     weight : ndarray of shape (n_rows,) or None
     shrink : float
         Ranges are that many times as wide: below 1 where the rows stand for more.
-    imagine : ImaginedRows
-        Beside all the rows that these stand for.
+    pseudo_counts : PseudoCounts
+        Those of all the rows that these stand for.
     """
 
     def __init__(
@@ -181,11 +181,11 @@ class Listener:
         labelled: np.ndarray,
         weight,
         shrink: float = 1.0,
-        imagine: ImaginedRows = IMAGINED,
+        pseudo_counts: PseudoCounts = PSEUDO_COUNTS,
     ):
         self._attributes, self._labelled = attributes, labelled
         self._weight, self._shrink = weight, shrink
-        self._imagine = imagine.times(shrink**2)
+        self._pseudo_counts = pseudo_counts.times(shrink**2)
 
     def opinion(self, name: str, scores: np.ndarray) -> tuple[Opinion, np.ndarray, np.ndarray]:
         """What a held-out score says, and the logits of ``f`` and ``e`` by its label model."""
@@ -226,8 +226,8 @@ class Listener:
     def _model(self, scores, attributes) -> LabelModel:
         data = (scores, attributes, self._labelled, self._weight)
         # One propensity for all rows is told by the labels well enough.
-        imagine = self._imagine if attributes.shape[1] else NOTHING
-        return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE, imagine=imagine)
+        pseudo_counts = self._pseudo_counts if attributes.shape[1] else NO_PSEUDO_COUNTS
+        return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE, pseudo_counts=pseudo_counts)
 
 
 def consensus_of_rows(
@@ -236,7 +236,7 @@ def consensus_of_rows(
     own: Opinion,
     line: tuple[float, float],
     start: float,
-    imagine: ImaginedRows,
+    pseudo_counts: PseudoCounts,
 ) -> Consensus | None:
     """The consensus about rows that know their held-out score; None where they are too few.
 
@@ -248,7 +248,7 @@ def consensus_of_rows(
         return None
     X = some.X.toarray() if hasattr(some.X, "toarray") else np.asarray(some.X, dtype=float)
     shrink = float(np.sqrt(len(X) / rows.shape[0]))
-    listener = Listener(X[:, columns], some.labelled, some.weight, shrink, imagine)
+    listener = Listener(X[:, columns], some.labelled, some.weight, shrink, pseudo_counts)
     zeta = listener.logits(own.propensity)  # type: ignore[arg-type]
     scores: np.ndarray = some.score  # type: ignore[assignment]
     value = listener.log_likelihood(line[0] * scores + line[1], zeta)

@@ -8,10 +8,10 @@ from scipy import sparse
 
 from sarlearn._compat import Interval, StrOptions
 from sarlearn._engine.boosting_data import BoostingSettings
-from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
+from sarlearn._engine.known_prior import KnownPrior, PseudoCounts
 from sarlearn._engine.trees import TreeSettings
 
-# Labelled positives that are imagined per positive. With as many, class priors come out too low
+# Pseudo-count of labelled positives, per positive. With as many, class priors come out too low
 # where one positive in ten is labelled; with a quarter, too high elsewhere.
 LABELLED_SHARE = 0.5
 
@@ -27,7 +27,7 @@ BOOSTING_CONSTRAINTS: dict = {
     "cv": ["cv_object"],
     "n_runs": [Interval(Integral, 1, None, closed="left")],
     "propensity_ridge": [Interval(Real, 0, None, closed="neither")],
-    "imagined_rows": [Interval(Real, 0, None, closed="left")],
+    "pseudo_counts": [Interval(Real, 0, None, closed="left")],
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), callable, None],
     "random_state": ["random_state"],
     "n_jobs": [Integral, None],
@@ -43,12 +43,12 @@ def boosting_settings(model, prior: KnownPrior | None) -> BoostingSettings:
         l2_regularization=float(model.l2_regularization),
         max_bins=int(model.max_bins),
     )
-    count = float(model.imagined_rows)
+    count = float(model.pseudo_counts)
     return BoostingSettings(
         trees=trees,
         max_iter=int(model.max_iter),
         propensity_ridge=float(model.propensity_ridge),
-        imagine=ImaginedRows(count, LABELLED_SHARE * count),
+        pseudo_counts=PseudoCounts(count, LABELLED_SHARE * count),
         n_jobs=effective_n_jobs(model.n_jobs),
         prior=prior,
     )

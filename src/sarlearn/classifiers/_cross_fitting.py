@@ -10,7 +10,7 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.crossfit import ROUNDS, CrossFit, LinearScorer, Scorer, cross_fit
 from sarlearn._engine.em_any import HELD_OUT_ITERATIONS, EstimatorScorer
 from sarlearn._engine.folds import Folds, make_folds
-from sarlearn._engine.known_prior import ImaginedRows, KnownPrior
+from sarlearn._engine.known_prior import KnownPrior, PseudoCounts
 from sarlearn.classifiers.base import Input, warn_every_column
 
 CROSSFIT_CONSTRAINTS: dict = {
@@ -19,7 +19,7 @@ CROSSFIT_CONSTRAINTS: dict = {
     "cv": ["cv_object"],
     "decay": [Interval(Real, 0, 1, closed="right")],
     "propensity_C": [Interval(Real, 0, None, closed="neither")],
-    "imagined_rows": [Interval(Real, 0, None, closed="left")],
+    "pseudo_counts": [Interval(Real, 0, None, closed="left")],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "classifier": [HasMethods(["fit"]), None],
     "random_state": ["random_state"],
@@ -54,7 +54,7 @@ def run_cross_fit(
         propensity_C=settings.propensity_C,
         max_iter=settings.max_iter,
         prior=prior,
-        imagine=ImaginedRows(settings.imagined_rows, settings.imagined_rows),
+        pseudo_counts=PseudoCounts(settings.pseudo_counts, settings.pseudo_counts),
         labels_alone=labels_alone,
         report=report,
     )

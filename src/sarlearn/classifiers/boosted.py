@@ -88,12 +88,11 @@ class BoostedSARClassifier(SARClassifier):
     propensity_ridge : float > 0, default=3.0
         Penalty on the slopes of the propensity, of standardised terms, in nats of all labels: it
         weighs where rows are few, and keeps class and propensity from changing places there.
-    imagined_rows : float >= 0, default=4.0
-        Positives that are imagined beside the data, and as many negatives; of the positives half
-        as many labelled and unlabelled ones. Where the labels say little of the class prior, it is
-        drawn away from the ends, and so is the share of positives that is labelled. 0 leaves both
-        to the labels.
-        Nothing is imagined where the propensity or audited classes are given.
+    pseudo_counts : float >= 0, default=4.0
+        Pseudo-counts of positives and of negatives, and half as many of labelled and of unlabelled
+        positives: a Beta prior on class prior and label frequency. Where the labels say little of
+        the two, they are drawn away from the ends. 0 leaves both to the labels. There are none
+        where the propensity or audited classes are given.
     categorical_features : names, indices, mask, callable or None, default="from_dtype"
         Columns that hold categories. ``"from_dtype"`` takes those columns of a table whose type
         is categorical or text.
@@ -112,7 +111,7 @@ class BoostedSARClassifier(SARClassifier):
     class_prior_ : float
         ``P(y=1)``: the mean of the runs.
     class_prior_from_labels_ : float
-        What the labels alone would have said: without imagined rows, and without what else is
+        What the labels alone would have said: without pseudo-counts, and without what else is
         known.
     class_prior_range_ : tuple of float
         Class priors that the labels leave open: 1.8 standard errors to either side of what this
@@ -220,7 +219,7 @@ class BoostedSARClassifier(SARClassifier):
         cv=3,
         n_runs=2,
         propensity_ridge=3.0,
-        imagined_rows=4.0,
+        pseudo_counts=4.0,
         categorical_features="from_dtype",
         random_state=None,
         n_jobs=None,
@@ -238,7 +237,7 @@ class BoostedSARClassifier(SARClassifier):
         self.cv = cv
         self.n_runs = n_runs
         self.propensity_ridge = propensity_ridge
-        self.imagined_rows = imagined_rows
+        self.pseudo_counts = pseudo_counts
         self.categorical_features = categorical_features
         self.random_state = random_state
         self.n_jobs = n_jobs

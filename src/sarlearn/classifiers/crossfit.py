@@ -86,12 +86,12 @@ class CrossFitSARClassifier(SARClassifier):
     propensity_C : float > 0, default=1.0
         Inverse penalty of the propensity in the first step. The label model has a ridge of its
         own, 1 on the slopes of standardised attributes.
-    imagined_rows : float >= 0, default=4.0
-        Positives that are imagined beside the data in steps 3 and 4, as many negatives, and of the
-        positives as many labelled and unlabelled ones. The share of labels tells the product of
-        class prior and label frequency; where labels say little of either, both are drawn to its
-        root, not to one of the ends. 0 leaves them to the labels. Nothing is imagined without
-        ``propensity_features``, beside audited classes, or with ``single_sample=False``.
+    pseudo_counts : float >= 0, default=4.0
+        Pseudo-counts of steps 3 and 4: of positives and of negatives, and of labelled and of
+        unlabelled positives, that is, a Beta prior on class prior and label frequency. The share
+        of labels tells the product of the two; where labels say little of either, both are drawn
+        to its root, not to one of the ends. 0 leaves them to the labels. There are none without
+        ``propensity_features``, with audited classes, or with ``single_sample=False``.
     max_iter : int >= 1, default=500
         Of each fit: EM iterations, or passes over the data.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
@@ -231,7 +231,7 @@ class CrossFitSARClassifier(SARClassifier):
         cv=5,
         decay=0.9,
         propensity_C=1.0,
-        imagined_rows=4.0,
+        pseudo_counts=4.0,
         max_iter=500,
         classifier=None,
         single_sample=True,
@@ -246,7 +246,7 @@ class CrossFitSARClassifier(SARClassifier):
         self.cv = cv
         self.decay = decay
         self.propensity_C = propensity_C
-        self.imagined_rows = imagined_rows
+        self.pseudo_counts = pseudo_counts
         self.max_iter = max_iter
         self.classifier = classifier
         self.single_sample = single_sample

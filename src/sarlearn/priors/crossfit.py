@@ -30,7 +30,7 @@ class CrossFitPrior(PriorEstimator):
     ----------
     propensity_features : names, indices, boolean mask, "all", or callable on the names, default=()
         The columns that may decide who among the positives gets a label. Empty is SCAR.
-    Cs, cv, decay, propensity_C, imagined_rows, max_iter, classifier : as there
+    Cs, cv, decay, propensity_C, pseudo_counts, max_iter, classifier : as there
         See :class:`~sarlearn.CrossFitSARClassifier`.
     scaling : {"minmax", "standard", "none"}, default="minmax"
         What the columns are divided by first; the penalties ``Cs`` mean columns of size one.
@@ -95,7 +95,7 @@ class CrossFitPrior(PriorEstimator):
         cv=5,
         decay=0.9,
         propensity_C=1.0,
-        imagined_rows=4.0,
+        pseudo_counts=4.0,
         max_iter=500,
         classifier=None,
         scaling="minmax",
@@ -107,7 +107,7 @@ class CrossFitPrior(PriorEstimator):
         self.cv = cv
         self.decay = decay
         self.propensity_C = propensity_C
-        self.imagined_rows = imagined_rows
+        self.pseudo_counts = pseudo_counts
         self.max_iter = max_iter
         self.classifier = classifier
         self.scaling = scaling
