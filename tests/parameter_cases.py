@@ -24,7 +24,7 @@ from sarlearn import (
     priors,
 )
 
-N = 190  # below 200 rows learners take no second opinion, which would take most of the time
+N = 190  # below 200 rows learners take no second look, which would take most of the time
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((N, 4))
 X[:, 0] = X[:, 0] > 0

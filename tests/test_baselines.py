@@ -16,7 +16,7 @@ from sarlearn.baselines import (
     TwoModelsClassifier,
 )
 from sarlearn.baselines._ranking import candidate_range, shared_information
-from sarlearn.priors import ElkanNoto
+from sarlearn.priors import DEDPUL, BestBinEstimator, ElkanNoto
 
 BASELINES = [
     TwoModelsClassifier(n_iter=3),
@@ -172,6 +172,68 @@ def test_sparse_is_dense(model):
     dense = model.fit(data.X, data.s).predict_proba(data.X)
     thin = sparse.csr_array(data.X)
     np.testing.assert_allclose(model.fit(thin, data.s).predict_proba(thin), dense, atol=1e-5)
+
+
+# Given the prior: folds of an estimator are made of rows, whatever their weight.
+WEIGHTED = [TwoModelsClassifier([0, 1], n_iter=5), PUSBClassifier(0.6)]
+WEIGHTED += [SquareRootPropensityClassifier(), ThresholdClassifier()]
+
+
+@pytest.mark.parametrize("model", WEIGHTED, ids=lambda model: type(model).__name__)
+def test_weights_are_repetitions(model):
+    data = make_pu(300)
+    times = np.random.default_rng(0).integers(0, 4, 300)
+    repeated = model.fit(np.repeat(data.X, times, axis=0), np.repeat(data.s, times))
+    expected = repeated.predict_proba(data.X)[:, 1], repeated.class_prior_
+    weighted = model.fit(data.X, data.s, sample_weight=times)
+    np.testing.assert_allclose(weighted.predict_proba(data.X)[:, 1], expected[0], atol=1e-5)
+    assert weighted.class_prior_ == pytest.approx(expected[1], abs=1e-5)
+
+
+def test_pusb_hands_weights_to_its_estimator():
+    data = make_pu(400)
+    weight = np.where(data.X[:, 2] > 0, 3.0, 0.5)
+    expected = BestBinEstimator(random_state=0).fit(data.X, data.s, sample_weight=weight)
+    model = PUSBClassifier().fit(data.X, data.s, sample_weight=weight)
+    assert model.class_prior_ == expected.class_prior_
+    with pytest.raises(ValueError, match=r"class_prior=DEDPUL.* does not take it"):
+        PUSBClassifier(DEDPUL()).fit(data.X, data.s, sample_weight=weight)
+
+
+@pytest.mark.parametrize("model", BASELINES, ids=lambda model: type(model).__name__)
+def test_a_column_far_from_zero_changes_nothing(model):
+    data = make_pu(600)
+    near = model.fit(data.X, data.s)
+    f, prior = near.predict_proba(data.X)[:, 1], near.class_prior_
+    X = data.X + np.array([2_460_000.0, 0, -1e7, 0, 0, 0])
+    far = model.fit(X, data.s)
+    np.testing.assert_allclose(far.predict_proba(X)[:, 1], f, atol=1e-4)
+    assert far.class_prior_ == pytest.approx(prior, abs=1e-4)
+
+
+def test_two_models_says_whether_it_settled():
+    data = make_pu(600)
+    long = TwoModelsClassifier([0, 1]).fit(data.X, data.s)
+    short = TwoModelsClassifier([0, 1], n_iter=2).fit(data.X, data.s)
+    assert long.converged_
+    assert not short.converged_
+    assert (long.n_iter_, short.n_iter_) == (100, 2)
+    np.testing.assert_array_equal(long.history_["class_prior"][:2], short.history_["class_prior"])
+    assert long.history_["class_prior"][-1] == pytest.approx(long.class_prior_, abs=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.MostlyLabelledWarning")
+@pytest.mark.parametrize("model", BASELINES, ids=lambda model: type(model).__name__)
+def test_there_are_at_least_as_many_positives_as_labels(model):
+    X = np.random.default_rng(0).standard_normal((120, 3))
+    s = np.arange(120) > 0
+    if isinstance(model, PUSBClassifier):
+        model = PUSBClassifier(0.995)
+    model.fit(X, s)
+    assert model.class_prior_ >= s.mean()
+    assert model.label_frequency_ <= 1
+    if isinstance(model, ThresholdClassifier):
+        assert model.predict_proba(X)[:, 1].mean() >= s.mean() - 1e-6
 
 
 def test_they_rank_well_where_the_propensity_grows_with_the_class():

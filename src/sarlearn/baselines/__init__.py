@@ -2,8 +2,8 @@
 
 None of them uses the propensity attributes that :class:`~sarlearn.SAREMClassifier` is told, and
 where such attributes decide who is labelled, none comes near it. All models are this package's
-logistic regression with an L2 penalty. Sample weights are not supported: the methods are published
-without, and three of the four use ranks or counts of rows.
+logistic regression with an L2 penalty. The methods are published without sample weights; here a row
+of weight 2 counts as two rows.
 
 LBE (Gong et al. 2021) is left out on purpose. In its published objective the propensity's term is
 ``s log e + (1-s) log(1-e)``, so the propensity is the naive ``P(s=1|x)`` and the best classifier

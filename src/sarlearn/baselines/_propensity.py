@@ -9,9 +9,12 @@ from sarlearn._compat import Interval
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.logistic import fit_logistic
 from sarlearn._validation import resolve_features
-from sarlearn.baselines._base import POSITIVE, SMALLEST, Baseline
+from sarlearn.baselines._base import POSITIVE, SMALLEST, Baseline, quantile, solvable
 from sarlearn.classifiers.base import POS_LABEL, SARClassifier
 from sarlearn.exceptions import warn
+
+# The loop has come to rest where a round moves no probability by more than this.
+SETTLED = 1e-4
 
 
 class TwoModelsClassifier(Baseline, SARClassifier):
@@ -32,7 +35,7 @@ class TwoModelsClassifier(Baseline, SARClassifier):
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty of both models.
     n_iter : int >= 1, default=100
-        Rounds, the published number.
+        Rounds, the published number. All are made, whether or not the loop comes to rest before.
     pos_label : int, str or None, default=None
         The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
 
@@ -46,6 +49,12 @@ class TwoModelsClassifier(Baseline, SARClassifier):
         Of the propensity model, in logits.
     propensity_features_ : ndarray of int
         Indices of the propensity columns.
+    n_iter_ : int
+        Rounds made.
+    converged_ : bool
+        Whether the last round moved no class probability and no propensity by 0.0001 or more.
+    history_ : dict of ndarray
+        ``class_prior`` of every round.
     class_prior_, label_frequency_ : float
         Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
 
@@ -86,7 +95,7 @@ class TwoModelsClassifier(Baseline, SARClassifier):
         self.C = C
         self.n_iter = n_iter
 
-    def _learn(self, X, labelled) -> None:
+    def _learn(self, X, labelled, weight) -> None:
         chosen = self.propensity_features
         if chosen is None:
             message = "propensity_features=None will mean none in the next release; write 'all'."
@@ -95,22 +104,33 @@ class TwoModelsClassifier(Baseline, SARClassifier):
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(chosen, names, X.shape[1])
         self.propensity_features_ = columns
-        Xe = X[:, columns]
-        theta = self._linear(X, labelled.astype(float))
+        rows, rows_e = solvable(X, weight), solvable(X[:, columns], weight)
+        of_row = np.ones(len(labelled)) if weight is None else weight
+        share = float(np.average(labelled, weights=weight))
+        theta = self._linear(rows, labelled.astype(float))
         s = expit(self._score(X))
-        e, theta_e = (s + 1) / 2, None
+        e, theta_e = (s + 1) / 2, np.zeros(len(columns) + 1)
+        found = s, s
+        priors = []
         for _ in range(self.n_iter):
-            theta = self._linear(X, self._target(labelled, e, s), theta)
+            theta = self._linear(rows, self._target(labelled, e, s), theta)
             f = expit(self._score(X))
-            bar = np.quantile(f[labelled], labelled.mean())
-            chosen = np.flatnonzero((f > bar) | labelled)
+            bar = quantile(f[labelled], share, None if weight is None else weight[labelled])
+            chosen = (f > bar) | labelled
             theta_e = fit_logistic(
-                RowBlocks(Xe[chosen]), labelled[chosen].astype(float), None, self.C, start=theta_e
+                rows_e, labelled.astype(float), of_row * chosen, self.C, start=theta_e
             ).theta
-            self.propensity_coef_, self.propensity_intercept_ = theta_e[None, :-1], theta_e[-1:]
-            e = np.maximum(self._propensity(X), s)
+            in_user_units = rows_e.units.to_user(theta_e)
+            self.propensity_coef_ = in_user_units[None, :-1]
+            self.propensity_intercept_ = in_user_units[-1:]
+            before, found = found, (f, self._propensity(X))
+            e = np.maximum(found[1], s)
             s = e * f
-        self._linear(X, self._target(labelled, e, s), theta)
+            priors.append(float(np.average(f, weights=weight)))
+        moved = max(np.abs(a - b).max() for a, b in zip(found, before, strict=True))
+        self.n_iter_, self.converged_ = self.n_iter, bool(moved < SETTLED)
+        self.history_ = {"class_prior": np.array(priors)}
+        self._linear(rows, self._target(labelled, e, s), theta)
 
     @staticmethod
     def _target(labelled, e, s) -> np.ndarray:
@@ -179,8 +199,8 @@ class SquareRootPropensityClassifier(Baseline, SARClassifier):
         self.pos_label = pos_label
         self.C = C
 
-    def _learn(self, X, labelled) -> None:
-        self._linear(X, labelled.astype(float))
+    def _learn(self, X, labelled, weight) -> None:
+        self._linear(solvable(X, weight), labelled.astype(float))
         self.highest_ = float(expit(self._score(X)).max())
 
     def _class_probability(self, X) -> np.ndarray:

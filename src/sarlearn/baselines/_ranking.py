@@ -5,9 +5,10 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma
+from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, Interval, fit_context, one_blas_thread
-from sarlearn.baselines._base import POSITIVE, Baseline
+from sarlearn.baselines._base import POSITIVE, Baseline, quantile, solvable
 from sarlearn.classifiers.base import POS_LABEL
 
 
@@ -83,7 +84,7 @@ class PUSBClassifier(Baseline):
         self.C = C
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Learn from labels.
 
         Parameters
@@ -93,14 +94,17 @@ class PUSBClassifier(Baseline):
         y : array-like of shape (n_rows,)
             The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
             ``pos_label``).
+        sample_weight : array-like of shape (n_rows,), default=None
+            How many rows each row counts for. A ``class_prior`` that is an estimator must take
+            them, too.
 
         Returns
         -------
         self
         """
-        X, labelled, _, _ = self._check_fit(X, y, None)
-        share = float(labelled.mean())
-        prior = self._prior(X, labelled)
+        X, labelled, weight, _ = self._check_fit(X, y, sample_weight)
+        share = float(np.average(labelled, weights=weight))
+        prior = self._prior(X, labelled, weight)
         if prior < share:
             raise ValueError(
                 f"class_prior={prior!r} is below the share of labelled rows, {share:.4g}: there "
@@ -108,13 +112,14 @@ class PUSBClassifier(Baseline):
             )
         with one_blas_thread():
             # A prior of 1 has no finite score; one row short of it has.
-            scale = min(prior, 1 - 0.5 / len(labelled)) / share
-            self._linear(X, labelled * scale)
-        self.threshold_ = float(np.quantile(self._score(X), 1 - prior))
+            n_rows = len(labelled) if weight is None else max(float(weight.sum()), 1.0)
+            scale = max(min(prior, 1 - 0.5 / n_rows) / share, 1.0)
+            self._linear(solvable(X, weight), labelled * scale)
+        self.threshold_ = quantile(self._score(X), 1 - prior, weight)
         self.class_prior_, self.label_frequency_ = prior, share / prior
         return self
 
-    def _prior(self, X, labelled) -> float:
+    def _prior(self, X, labelled, weight) -> float:
         if isinstance(self.class_prior, Real):
             return float(self.class_prior)
         from sklearn.base import clone
@@ -125,7 +130,14 @@ class PUSBClassifier(Baseline):
             estimator = BestBinEstimator(random_state=0)
         else:
             estimator = clone(self.class_prior)
-        return float(estimator.fit(X, labelled).class_prior_)
+        if weight is None:
+            return float(estimator.fit(X, labelled).class_prior_)
+        if not has_fit_parameter(estimator, "sample_weight"):
+            raise ValueError(
+                f"sample_weight was given, and class_prior={estimator!r} does not take it; "
+                "BestBinEstimator does, and so does a number."
+            )
+        return float(estimator.fit(X, labelled, sample_weight=weight).class_prior_)
 
     def _logit(self, X) -> np.ndarray:
         return self._score(X) - self.threshold_
@@ -198,21 +210,27 @@ class ThresholdClassifier(Baseline):
         self.n_neighbors = n_neighbors
         self.n_thresholds = n_thresholds
 
-    def _learn(self, X, labelled) -> None:
-        self._linear(X, labelled.astype(float))
-        z = np.sort(self._score(X)[~labelled])
-        low, high = candidate_range(len(z), self.n_neighbors)
-        candidates = np.linspace(z[low], z[high], self.n_thresholds)
-        shared = np.array([shared_information(z, t, self.n_neighbors) for t in candidates])
+    def _learn(self, X, labelled, weight) -> None:
+        self._linear(solvable(X, weight), labelled.astype(float))
+        z = self._score(X)[~labelled]
+        order = np.argsort(z, kind="stable")
+        z, of_row = z[order], np.ones(len(z)) if weight is None else weight[~labelled][order]
+        up_to = np.cumsum(of_row)
+        ranks = candidate_range(float(up_to[-1]), self.n_neighbors)
+        low, high = z[np.minimum(np.searchsorted(up_to, ranks, side="right"), len(z) - 1)]
+        candidates = np.linspace(low, high, self.n_thresholds)
+        shared = np.array([shared_information(z, t, self.n_neighbors, up_to) for t in candidates])
         # Too few rows, or all alike, give no estimate: then the middle.
         known = np.isfinite(shared).any()
-        self.threshold_ = float(candidates[np.nanargmax(shared)] if known else np.median(z))
+        found = candidates[np.nanargmax(shared)] if known else quantile(z, 0.5, of_row)
+        # Without a shift there are as many positives as labels, and there cannot be fewer.
+        self.threshold_ = min(float(found), 0.0)
 
     def _logit(self, X) -> np.ndarray:
         return self._score(X) - self.threshold_
 
 
-def candidate_range(n_rows: int, k: int) -> tuple[int, int]:
+def candidate_range(n_rows: float, k: int) -> tuple[int, int]:
     """Ranks between which the best threshold lies: where the estimate's upper bound exceeds the
     lower bound that the median reaches."""
 
@@ -224,29 +242,42 @@ def candidate_range(n_rows: int, k: int) -> tuple[int, int]:
     half = n_rows / 2
     at_median = digamma(n_rows) - digamma(half)
     at_median += 2 * k / n_rows * (digamma(k) - digamma(half + k))
-    least = 1e-10
+    least, last = 1e-10, max(int(np.ceil(n_rows)) - 1, 0)
     if above(least) >= 0:
-        return 0, n_rows - 1
+        return 0, last
     low = int(n_rows * brentq(above, least, 0.5))
-    return low, min(n_rows - low, n_rows - 1)
+    return low, min(int(n_rows) - low, last)
 
 
-def shared_information(z: np.ndarray, t: float, k: int) -> float:
+def shared_information(z: np.ndarray, t: float, k: int, up_to: np.ndarray | None = None) -> float:
     """Ross's estimate of the information between sorted ``z`` and ``z > t``, up to a constant.
 
-    Rows whose k nearest neighbours lie on their own side count k; only the k rows on either side
-    of the threshold need looking at.
+    ``up_to`` counts the rows up to each, by their weights; None counts each once. Rows whose k
+    nearest neighbours lie on their own side count k; only the k rows on either side of the
+    threshold need looking at.
     """
-    n, left = len(z), int(np.searchsorted(z, t, side="right"))
-    if left <= k or n - left <= k:
+    up_to = np.arange(1.0, len(z) + 1) if up_to is None else up_to
+    before = np.append(0.0, up_to)  # the count of rows before each, and of all
+    cut = int(np.searchsorted(z, t, side="right"))
+    n, left = before[-1], before[cut]
+    if left < k + 1 or n - left < k + 1:
         return np.nan
     correction = 0.0
-    for i in range(left - k, left + k):
-        start, stop = (0, left) if i < left else (left, n)
-        own_side = z[max(start, i - k) : min(stop, i + k + 1)]
+    near = np.searchsorted(up_to, left - k, "right"), np.searchsorted(before[:-1], left + k)
+    for i in range(*near):
+        start, stop = (0, cut) if i < cut else (cut, len(z))
+        # Its neighbours on its own side, and how many rows are no farther than each.
+        first = max(start, int(np.searchsorted(up_to, before[i] - k, "right")) - 1)
+        after = min(stop, int(np.searchsorted(before[:-1], up_to[i] + k)) + 1)
+        distance = np.abs(z[first:after] - z[i])
+        nearest = np.argsort(distance, kind="stable")
+        counted = np.cumsum(np.diff(before[first : after + 1])[nearest])
+        enough = min(int(np.searchsorted(counted, k + 1)), len(nearest) - 1)
         # Widened by rounding only: the k-th neighbour itself must count.
-        radius = np.sort(np.abs(own_side - z[i]))[k] * (1 + 1e-12)
-        inside = np.searchsorted(z, z[i] + radius, "right") - np.searchsorted(z, z[i] - radius)
-        correction += digamma(inside - 1) - digamma(k)
+        radius = distance[nearest[enough]] * (1 + 1e-12)
+        ends = np.searchsorted(z, z[i] + radius, "right"), np.searchsorted(z, z[i] - radius)
+        inside = max(before[ends[0]] - before[ends[1]], k + 1)
+        of_row = min(up_to[i], left + k) - max(before[i], left - k)
+        correction += of_row * (digamma(inside - 1) - digamma(k))
     sizes = left * digamma(left) + (n - left) * digamma(n - left)
     return float(-(sizes + correction) / n - digamma(k))
