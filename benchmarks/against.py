@@ -5,7 +5,7 @@
 
 Each problem runs in a process of its own, by turns in either tree, the best of several, in NumPy,
 with compiled functions, and in NumPy on a Dask cluster, whose workers are threads of that process,
-so that their CPU counts. Learners of this tree go without their second opinion, which the other may
+so that their CPU counts. Learners of this tree go without their second look, which the other may
 not have. The cross-fit is there twice: as it comes, and without the flexible scores that its
 estimate is averaged with, which the other may not have either. Writes ``results/against.csv``,
 problem by problem. The problems are made here with NumPy alone, so that any tree can run them.
@@ -109,27 +109,27 @@ def _on_dask(*arrays: np.ndarray):
 
 def _fit_alone():
     try:
-        from sarlearn.classifiers._trust import no_second_opinion
+        from sarlearn.classifiers._trust import no_second_look
     except ImportError:  # a tree from before there was one
         return contextlib.nullcontext()
-    return no_second_opinion()
+    return no_second_look()
 
 
 @contextlib.contextmanager
 def _own_score():
-    """The cross-fit hears no other score than its own."""
+    """The cross-fit takes no other score than its own."""
     try:
-        from sarlearn._engine import opinions
+        from sarlearn._engine.averaging import LabelModels
     except ImportError:  # a tree from before there were others
         yield
         return
-    flexible, unbiased = opinions.Listener.flexible, opinions.Listener.unbiased
-    opinions.Listener.flexible = lambda *_: []
-    opinions.Listener.unbiased = lambda *_: 0.5
+    flexible, unbiased = LabelModels.flexible, LabelModels.unbiased
+    LabelModels.flexible = lambda *_: []
+    LabelModels.unbiased = lambda *_: 0.5
     try:
         yield
     finally:
-        opinions.Listener.flexible, opinions.Listener.unbiased = flexible, unbiased
+        LabelModels.flexible, LabelModels.unbiased = flexible, unbiased
 
 
 def main(other: str) -> None:

@@ -54,9 +54,9 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
   and with other tenants of the machine, so the same fit takes longer in one hour than in the
   next.
 - **The command line.** The largest part is the cross-fit, then the imports of SciPy, scikit-learn
-  and pandas, once per command; then the report, which asks for the second opinion on the fit once
+  and pandas, once per command; then the report, which asks for the second look at the fit once
   more, and reading, encoding, scoring and writing. It would take one process for both commands,
-  or the opinion of the fit kept for the report.
+  or what it found kept for the report.
 - **The cross-fit against the engine before.** What it takes more are the two flexible scores and
   their label models, which are new in it: without them it takes about as long as before (see the
   table). Where rows per column are few, each fold is fitted from two starts, because the likelihood

@@ -20,7 +20,7 @@ AGAINST_NOTE = (
     "Written by `python -m benchmarks.against TREE/src`, where TREE is a checkout of any earlier "
     "commit; here the last one before the engine was rebuilt. CPU seconds of one fit, the best of "
     "six, both trees by turns in one run; a ratio above 1 is a fit that has become slower. Second "
-    "opinions are left out, which the earlier tree did not have. The cross-fit is there as it "
+    "looks are left out, which the earlier tree did not have. The cross-fit is there as it "
     "comes and without the two flexible scores that its estimate is averaged with, which it did "
     "not have either; its own label model has a stronger ridge and pseudo-counts, so its results "
     "differ on purpose, and with fewer than 200 rows per column each fold is fitted from two "

@@ -93,10 +93,10 @@ def few_are_many(monkeypatch):
 
 @pytest.fixture
 def fits_alone():
-    """Fits do without their second opinion, which takes longer than they do."""
-    from sarlearn.classifiers._trust import no_second_opinion
+    """Fits do without their second look, which takes longer than they do."""
+    from sarlearn.classifiers._trust import no_second_look
 
-    with no_second_opinion():
+    with no_second_look():
         yield
 
 

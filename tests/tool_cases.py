@@ -338,14 +338,14 @@ METRICS = [
         ROWS | {"random_state": 0},
         {
             "n": [10, 20],
-            "second_opinion": [False],
+            "second_model": [False],
             "audited": [AUDITED],
             "audit_probability": [PROBABILITY],
             "audit_round": [ROUND],
             "random_state": [1, 2],
         },
         {
-            "second_opinion": {"X": np.vstack([X, X]), "s": np.tile(S, 2)},  # of enough rows
+            "second_model": {"X": np.vstack([X, X]), "s": np.tile(S, 2)},  # of enough rows
             "audit_probability": {"audited": AUDITED},
             "audit_round": {"audited": AUDITED, "audit_probability": PROBABILITY},
         },

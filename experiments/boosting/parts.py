@@ -16,13 +16,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from sarlearn import BoostedSARClassifier, KnownPropensityClassifier
+from sarlearn._engine.averaging import LEAST_PROPENSITY, TEMPERATURE
 from sarlearn._engine.boosting_data import BoostingSettings
 from sarlearn._engine.boosting_starts import log_likelihood
 from sarlearn._engine.flexible import kernel_scores, linear_scores
 from sarlearn._engine.known_prior import PseudoCounts
 from sarlearn._engine.label_model import LabelFit, LabelModel
-from sarlearn._engine.opinions import LEAST_PROPENSITY, TEMPERATURE
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 
 from ..harness.cells import Fields
 from .data import make
@@ -52,7 +52,7 @@ def measure(**fields) -> dict[str, Any]:
     scaler = StandardScaler(with_mean=not hasattr(cell.X, "toarray")).fit(cell.X)
     Z, Z_test = (_dense(scaler.transform(X)) for X in (cell.X, cell.X_test))
     model = BoostedSARClassifier(cell.columns, random_state=0)
-    with no_second_opinion():
+    with no_second_look():
         model.fit(cell.X, cell.s)
     found: dict[str, Any] = errors(model, cell)
     e = model.predict_propensity(cell.X)

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sarlearn import BoostedSARClassifier
 from sarlearn._engine.known_prior import PseudoCounts
 from sarlearn.classifiers import _boosting, boosted
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 
 from ..harness.cells import Fields
 from .data import Cell, make
@@ -44,7 +44,7 @@ def measure(of_each_class: float, labelled: float, ridge: float, **fields) -> di
         return replace(_boosting.boosting_settings(model, prior), pseudo_counts=pseudo_counts)
 
     model = BoostedSARClassifier(cell.columns, propensity_ridge=ridge, random_state=0)
-    with mock.patch.object(boosted, "boosting_settings", settings), no_second_opinion():
+    with mock.patch.object(boosted, "boosting_settings", settings), no_second_look():
         model.fit(cell.X, cell.s)
     return {"n_labelled": int(cell.s.sum()), **errors(model, cell)}
 

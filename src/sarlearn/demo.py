@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.exceptions import TrustWarning
 from sarlearn.labelling import LogisticLabelling, label
@@ -77,7 +77,7 @@ def run_demo(console=None, *, n_labellings: int = N_LABELLINGS) -> dict:
         from rich.progress import track
 
         seeds = track(seeds, "Labelling and learning", console=console, transient=True)
-    with no_second_opinion():  # nobody reads the warnings of sixty fits
+    with no_second_look():  # nobody reads the warnings of sixty fits
         scores = np.mean([_one_labelling(X, y, seed) for seed in seeds], axis=0)
     rows = [
         {"method": method} | dict(zip(COLUMNS, map(float, values), strict=True))

@@ -241,7 +241,7 @@ def test_trees_give_better_strata_where_the_class_is_not_linear(monkeypatch):
 
     pytest.importorskip("lightgbm")
     both = suggest_audit(model, X, s, n=400, random_state=0)
-    alone = suggest_audit(model, X, s, n=400, second_opinion=False, random_state=0)
+    alone = suggest_audit(model, X, s, n=400, second_model=False, random_state=0)
     assert variance(both) < 0.4 * variance(alone)
     monkeypatch.setitem(sys.modules, "lightgbm", None)  # not installed
     without = suggest_audit(model, X, s, n=400, random_state=0)

@@ -59,9 +59,9 @@ def test_it_recovers_prior_and_propensity_better_than_sar_em(biased, fitted):
 def test_the_average_hears_the_settings(monkeypatch):
     """Weights and pseudo-counts, and SAR-EM's answer under its own settings."""
     module, heard = import_module("sarlearn._engine.crossfit"), []
-    ask = module.consensus_of_rows
+    ask = module.average_on_rows
     monkeypatch.setattr(
-        module, "consensus_of_rows", lambda *given: heard.append(given) or ask(*given)
+        module, "average_on_rows", lambda *given: heard.append(given) or ask(*given)
     )
     data = make_pu(260)
     weight = data.rng.uniform(0.5, 2.0, 260)

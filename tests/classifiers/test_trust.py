@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
 
 from sarlearn import CrossFitSARClassifier, SAREMClassifier
-from sarlearn.classifiers._trust import centred_deviation, certainty, no_second_opinion
+from sarlearn.classifiers._trust import centred_deviation, certainty, no_second_look
 from sarlearn.exceptions import (
     LeakageWarning,
     MisfitWarning,
@@ -212,7 +212,7 @@ def test_an_estimate_that_others_contradict_is_as_good_as_a_wider_one():
     assert centred_deviation(0.001, 0.5) == np.inf
 
 
-def test_few_rows_get_no_second_opinion_and_the_widest_range():
+def test_few_rows_get_no_second_look_and_the_widest_range():
     X, _, s, _ = linear(n_rows=100)
     model, warned = told(SAREMClassifier([2]), X, s)
     assert not warned
@@ -220,9 +220,9 @@ def test_few_rows_get_no_second_opinion_and_the_widest_range():
     assert model.certainty_ == "not at all"
 
 
-def test_resamples_do_without_a_second_opinion():
+def test_resamples_do_without_a_second_look():
     X, _, s, _ = linear(n_rows=600)
-    with no_second_opinion():
+    with no_second_look():
         model = SAREMClassifier([2]).fit(X, s)
     assert model.goodness_ == {}
     assert SAREMClassifier([2]).fit(X, s).goodness_ != {}
@@ -252,7 +252,7 @@ def test_weights_are_repetitions_for_the_range():
 
 
 def test_few_rows_with_a_wide_range_are_warned_of():
-    """Without a second opinion the learner's own range has to speak."""
+    """Without a second look the learner's own range has to speak."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 3))
     y = rng.random(150) < expit(X[:, 0])

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
 from sarlearn._engine import on_demand
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 from sarlearn.exceptions import SarlearnWarning
 
 MANY = int(os.environ.get("SARLEARN_FUZZ", "0"))
@@ -46,9 +46,9 @@ class Case:
     propensity_C: float
 
     def fit(self, learner: str, **changes):
-        """A fitted learner; its opinions on such data are not asked for."""
+        """A fitted learner; without its second look at such data."""
         case = replace(self, **changes)
-        with warnings.catch_warnings(), no_second_opinion():
+        with warnings.catch_warnings(), no_second_look():
             warnings.simplefilter("ignore", SarlearnWarning)
             return LEARNERS[learner](case).fit(case.X, case.s, **case.extras(learner))
 
@@ -165,6 +165,8 @@ def test_all_numbers_are_finite_and_chances_are_chances(learner, case, power):
     np.testing.assert_array_equal(case.s, before[1])
 
 
+    if model.converged_ and learner != "cross-fit":  # its class prior is not the mean of f
+        assert np.average(f, weights=case.weight) == pytest.approx(model.class_prior_, abs=0.02)
 @tight
 @FUZZ
 @given(case=cases(), seed=st.integers(0, 1000))

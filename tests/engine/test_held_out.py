@@ -15,7 +15,7 @@ from sarlearn._engine.crossfit import search
 from sarlearn._engine.folds import Folds
 from sarlearn._engine.held_out import FoldFits, fold_fits, fold_pass
 from sarlearn._engine.known import KnownPropensityProblem, known_at
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 
 
 def loss(theta, X, labelled, e, weight, C):
@@ -85,7 +85,7 @@ def test_of_two_maxima_the_better_one_is_taken():
     X = rng.standard_normal((190, 3))
     y = rng.random(190) < expit(-1 + 0.3 * X[:, 1])
     s = y & (rng.random(190) < expit(-X[:, 0]))
-    with no_second_opinion():
+    with no_second_look():
         held_out = CrossFitSARClassifier([0], random_state=0).fit(X, s).held_out_log_likelihood_
     assert held_out[-1] == pytest.approx(-69.1, abs=0.5)  # next to that fit it is -65.7
 

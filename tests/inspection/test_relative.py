@@ -10,7 +10,7 @@ from scipy.stats import norm
 pytest.importorskip("matplotlib")
 
 from sarlearn import CrossFitSARClassifier, SAREMClassifier
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 from sarlearn.inspection import relative_prevalence
 
 
@@ -31,7 +31,7 @@ def test_intervals_hold_the_ratio_about_as_often_as_they_say():
     for seed in range(30):
         X, y, s = make(seed=seed)
         model = CrossFitSARClassifier([2], random_state=0)
-        with no_second_opinion():
+        with no_second_look():
             model.fit(X, s)
         found = relative_prevalence(model, X, s, halves(X), reference="lower")
         upper = X[:, 0] > 0

@@ -8,7 +8,7 @@ function on rows:
 2. :func:`held_out_scores`: ``f`` under that propensity, without each fold in turn;
 3. :func:`fit_labels`: the label model, which gives propensity and class prior;
 4. steps 2 and 3 once more, under the propensity of step 3; then both are averaged with what
-   flexible scores say (:mod:`sarlearn._engine.opinions`);
+   flexible scores say (:mod:`sarlearn._engine.averaging`);
 5. :func:`final_fit`: ``f`` on all rows, with that propensity known.
 """
 
@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sarlearn._engine.averaging import PSEUDO_COUNTS, PriorAverage, PriorEstimate, average_on_rows
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.held_out import ROUGH, FoldFits, rows_per_column, with_score
@@ -26,7 +27,6 @@ from sarlearn._engine.known import fit_known
 from sarlearn._engine.known_prior import KnownPrior, PseudoCounts
 from sarlearn._engine.label_model import NO_PSEUDO_COUNTS, LabelFit, LabelModel, Profile
 from sarlearn._engine.newton import Climb
-from sarlearn._engine.opinions import PSEUDO_COUNTS, Consensus, Opinion, consensus_of_rows
 from sarlearn._engine.propensity import attributes, label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import SAREMFit, fit_sar_em
@@ -59,7 +59,7 @@ class CrossFit:
     one. Where ``kept``, the propensity is SAR-EM's as it was: no column is left that could tell
     class from labelling. ``rows`` know their score and propensity; ``theta`` is near the last
     step's fit, in their units. ``labels_only`` is the class prior without what was known of it;
-    ``consensus`` the average with other scores, None where more is known than labels, or rows are
+    ``average`` that with other scores, None where more is known than labels, or rows are
     few.
     """
 
@@ -73,11 +73,11 @@ class CrossFit:
     held_out: np.ndarray
     kept: bool
     labels_only: float
-    consensus: Consensus | None
+    average: PriorAverage | None
 
     @property
     def class_prior(self) -> float:
-        return self.labels.class_prior if self.consensus is None else self.consensus.class_prior
+        return self.labels.class_prior if self.average is None else self.average.class_prior
 
     @property
     def em(self) -> EMResult:
@@ -140,18 +140,18 @@ def cross_fit(
         profile = model.profile_with(prior, free, labels)
     else:
         profile = _open(labels, label_share(rows)) if kept else model.profile(labels)
-    agreed, labels_only = None, free.class_prior
+    average, labels_only = None, free.class_prior
     if labels_alone and not kept and labels is free:  # what is known does not bind
         admitted = profile if prior is None else model.profile(free)
-        agreed = _consensus(rows, columns, free, admitted, start, pseudo_counts)
-        if agreed is None and prior is None:  # few rows: their range must rest on them alone
+        average = _average(rows, columns, free, admitted, start, pseudo_counts)
+        if average is None and prior is None:  # few rows: their range must rest on them alone
             profile = model.profile_of_labels(free)
-    if agreed is not None:
-        labels_only = agreed.class_prior
+    if average is not None:
+        labels_only = average.class_prior
         if prior is not None and prior.pull(labels_only) is not None:
-            agreed = None
+            average = None
         else:
-            phi = agreed.propensity(start.em.propensity.theta)
+            phi = average.propensity(start.em.propensity.theta)
     rows = rows.map(_with_propensity, columns, phi)
     return CrossFit(
         rows,
@@ -164,24 +164,24 @@ def cross_fit(
         scorer.held_out,
         kept,
         labels_only,
-        agreed,
+        average,
     )
 
 
-def _consensus(
+def _average(
     rows: Rows,
     columns: np.ndarray,
     labels: LabelFit,
     profile: Profile,
     start: SAREMFit,
     pseudo_counts: PseudoCounts,
-) -> Consensus | None:
+) -> PriorAverage | None:
     """The end of step 4: what the label model says, averaged with what flexible scores say."""
     phi = np.append(labels.propensity_coef, labels.propensity_intercept)
     ends = (labels.class_prior, profile.low, profile.high)
-    own = Opinion("the model's own", *ends, labels.log_likelihood, phi)
+    estimate = PriorEstimate("the model's own", *ends, labels.log_likelihood, phi)
     line = (labels.slope, labels.intercept)
-    return consensus_of_rows(rows, columns, own, line, start.class_prior, pseudo_counts)
+    return average_on_rows(rows, columns, estimate, line, start.class_prior, pseudo_counts)
 
 
 # -- the steps ---------------------------------------------------------------------------------

@@ -10,18 +10,18 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
+from sarlearn._engine.averaging import (
+    LEAST_PROPENSITY,
+    MAX_ROWS,
+    LabelModels,
+    PriorAverage,
+    PriorEstimate,
+    average_of,
+)
 from sarlearn._engine.drivers import Driver, strong_driver
 from sarlearn._engine.flexible import linear_scores, standardised
 from sarlearn._engine.goodness import bends, label_grid, score_sums
 from sarlearn._engine.leakage import leaking
-from sarlearn._engine.opinions import (
-    LEAST_PROPENSITY,
-    MAX_ROWS,
-    Consensus,
-    Listener,
-    Opinion,
-    consensus,
-)
 
 # Score statistics above these are told: of a column in the propensity, of its square in the class.
 DRIVER, BEND = 4.5, 7.0
@@ -44,7 +44,7 @@ class Examination:
 
     Attributes
     ----------
-    consensus : Consensus
+    average : PriorAverage
         Of the fit's own score and of flexible ones.
     gain : float
         Nats per labelled row by which the best flexible score explains the labels better.
@@ -67,7 +67,7 @@ class Examination:
         Sum of the propensity's standardised effects; share of rows whose propensity is 0 or 1.
     """
 
-    consensus: Consensus
+    average: PriorAverage
     gain: float
     misfit: float
     driver_z: np.ndarray = field(repr=False)
@@ -100,7 +100,7 @@ class Examination:
         ``slope`` is that of the held-out scores in the label model, where the learner has one. It
         says nothing where other scores count for more.
         """
-        lost = slope < SLOPE and self.consensus.weights[0] > 0.5
+        lost = slope < SLOPE and self.average.weights[0] > 0.5
         return lost or (self.propensity_effect > EFFECT and self.extreme > EXTREME)
 
 
@@ -120,8 +120,8 @@ def examine(
     zeta: np.ndarray,
     weight: np.ndarray | None = None,
     *,
-    own: Opinion | None = None,
-    found: Consensus | None = None,
+    estimate: PriorEstimate | None = None,
+    found: PriorAverage | None = None,
     shown: np.ndarray | None = None,
     start: float | None = None,
     n_rows: int | None = None,
@@ -138,14 +138,14 @@ def examine(
     eta, zeta : ndarray of shape (n_rows,)
         Logits of ``f``, held out where the learner has such, and of ``e``.
     weight : ndarray of shape (n_rows,) or None
-    own : Opinion, default=None
+    estimate : PriorEstimate, default=None
         The learner's, of a held-out score. None: a linear held-out score takes its place.
-    found : Consensus, default=None
+    found : PriorAverage, default=None
         Where the learner has asked for it already.
     shown : ndarray of shape (n_rows,), default=None
         Logits of the propensity that the learner tells, where it is another one.
     start : float, default=None
-        The class prior by SAR-EM, for the consensus.
+        The class prior by SAR-EM, for the average.
     n_rows : int, default=None
         Of the whole table, where these rows are a sample: ranges shrink accordingly.
     linear : bool, default=True
@@ -158,16 +158,16 @@ def examine(
     shown = zeta if shown is None else shown
     total = len(Z) if n_rows is None else n_rows
     if found is None:
-        listener = Listener(raw[:, columns], labelled, weight, float(np.sqrt(len(Z) / total)))
-        if own is None:
+        models = LabelModels(raw[:, columns], labelled, weight, float(np.sqrt(len(Z) / total)))
+        if estimate is None:
             # Score tests ask for a maximum of the likelihood, where a decayed fit is not.
             inverse = labelled / np.maximum(e, LEAST_PROPENSITY)
             scores = linear_scores(Z, [inverse], weight)[:, 0]
-            own, *at = listener.opinion("linear", scores)  # type: ignore[assignment]
-        others = listener.flexible(Z, scores, e)
-        found = consensus([own, *others], listener.unbiased(scores), start)
+            estimate, *at = models.estimate("linear", scores)  # type: ignore[assignment]
+        others = models.flexible(Z, scores, e)
+        found = average_of([estimate, *others], models.unbiased(scores), start)
     grid = label_grid(eta, zeta, labelled, weight)
-    first, *others = found.opinions
+    first, *others = found.estimates
     flexible = max(each.log_likelihood for each in others)
     free = np.setdiff1d(np.arange(Z.shape[1]), columns)
     driver_z = np.zeros(Z.shape[1])
@@ -178,7 +178,7 @@ def examine(
     design = np.column_stack([attributes, np.ones(len(Z))])
     effects = np.linalg.lstsq(design, shown, rcond=None)[0]
     return Examination(
-        consensus=found,
+        average=found,
         gain=float(flexible - first.log_likelihood) / max(float(labelled.sum()), 1.0),
         misfit=grid.misfit,
         driver_z=driver_z,

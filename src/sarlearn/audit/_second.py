@@ -1,4 +1,4 @@
-"""A second opinion on the posteriors: boosted trees see what a linear class model cannot.
+"""A second model of the posteriors: boosted trees see what a linear class model cannot.
 
 Strata are best along the true posterior. The mean of the model's and of the trees' needed 8 % fewer
 rows than the model's alone on the data sets of the choice (``experiments/evidence``); an estimate

@@ -110,7 +110,7 @@ def suggest_audit(
     s,
     n: int = 50,
     *,
-    second_opinion: bool = True,
+    second_model: bool = True,
     audited=None,
     audit_probability=None,
     audit_round=None,
@@ -134,7 +134,7 @@ def suggest_audit(
         Labels, in the values that ``fit`` saw.
     n : int >= 1, default=50
         Rows to draw; all unlabelled rows where there are no more.
-    second_opinion : bool, default=True
+    second_model : bool, default=True
         Take the mean of the model's posteriors and those of
         :class:`~sarlearn.BoostedSARClassifier` with the same propensity columns, fitted to at most
         10,000 rows: classes are rarely linear. Only where LightGBM is installed, and for models
@@ -180,7 +180,7 @@ def suggest_audit(
         seen = ~np.isnan(audit.known)
         before, number = _earlier(audit, labelled)
         taken = labelled | seen | ~np.isnan(before[1])
-    if second_opinion:
+    if second_model:
         known = None if audit is None else audit.known
         posterior = mean_with_trees(posterior, model, X, labelled, known)
     candidates = np.flatnonzero(~taken)

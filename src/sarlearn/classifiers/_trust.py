@@ -7,12 +7,12 @@ from contextvars import ContextVar
 import numpy as np
 from scipy.special import logit, ndtr, ndtri
 
+from sarlearn._engine.averaging import LabelModels, PriorAverage, PriorEstimate, enough, sample_of
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.boosting_data import BoostedFit
 from sarlearn._engine.boosting_data import Rows as BoostedRows
 from sarlearn._engine.crossfit import CrossFit
 from sarlearn._engine.examine import BEND, SURE, Examination, examine, sample_rows
-from sarlearn._engine.opinions import Consensus, Listener, Opinion, enough, sample_of
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn.exceptions import (
@@ -37,7 +37,7 @@ BAD = 0.1
 # What the background weighs, in units of the labelled rows. Between 10 and 100 the answer still
 # moves with the number of background rows; at 1,000 EM crawls.
 BACKGROUND = 100.0
-_SILENT: ContextVar[bool] = ContextVar("sarlearn_no_second_opinion", default=False)
+_SILENT: ContextVar[bool] = ContextVar("sarlearn_no_second_look", default=False)
 
 
 def look_again(
@@ -47,9 +47,9 @@ def look_again(
     weight: np.ndarray | None,
     eta: np.ndarray,
     zeta: np.ndarray,
-    own: Opinion | None = None,
+    estimate: PriorEstimate | None = None,
     *,
-    found: Consensus | None = None,
+    found: PriorAverage | None = None,
     shown: np.ndarray | None = None,
     start: float | None = None,
     n_rows: int | None = None,
@@ -65,9 +65,9 @@ def look_again(
     X, labelled, weight : the rows, or a sample of them
     eta, zeta : ndarray of shape (n_rows,)
         Logits of ``f``, held out where the learner has such, and of ``e``.
-    own : Opinion, default=None
+    estimate : PriorEstimate, default=None
         The learner's, by a held-out score.
-    found, shown, start : Consensus, ndarray of shape (n_rows,) and float, default=None
+    found, shown, start : PriorAverage, ndarray of shape (n_rows,) and float, default=None
         As for :func:`sarlearn._engine.examine.examine`.
     n_rows : int, default=None
         Of the whole table, where the rows are a sample.
@@ -77,8 +77,8 @@ def look_again(
     """
     if _SILENT.get() or not enough(labelled):
         share = float(np.average(labelled, weights=weight))
-        range_only(model, (share, 1.0) if own is None else (own.low, own.high))
-        if own is not None and model.certainty_ == "not at all" and not _SILENT.get():
+        range_only(model, (share, 1.0) if estimate is None else (estimate.low, estimate.high))
+        if estimate is not None and model.certainty_ == "not at all" and not _SILENT.get():
             warn(UnidentifiedWarning(float(model.class_prior_), *model.class_prior_range_))
         return
     rows = sample_rows(labelled)
@@ -92,7 +92,7 @@ def look_again(
         eta,
         zeta,
         weight,
-        own=own,
+        estimate=estimate,
         found=found,
         shown=shown,
         start=start,
@@ -104,7 +104,7 @@ def look_again(
 
 
 @contextmanager
-def no_second_opinion() -> Iterator[None]:
+def no_second_look() -> Iterator[None]:
     """Within it fits do without: resamples and trials of settings that nobody reads one by one."""
     token = _SILENT.set(True)
     try:
@@ -123,7 +123,7 @@ def look_at_cross_fit(model, found: CrossFit) -> None:
     some, labels = sample_of(found.rows), found.labels
     phi = np.append(labels.propensity_coef, labels.propensity_intercept)
     columns = model.propensity_features_
-    listener = Listener(_dense(some.X, columns), some.labelled, some.weight)
+    models = LabelModels(_dense(some.X, columns), some.labelled, some.weight)
     ends = (found.profile.low, found.profile.high)
     look_again(
         model,
@@ -131,9 +131,9 @@ def look_at_cross_fit(model, found: CrossFit) -> None:
         some.labelled,
         some.weight,
         labels.slope * some.score + labels.intercept,  # type: ignore[operator,arg-type]
-        listener.logits(phi),
-        Opinion("the model's own", labels.class_prior, *ends, labels.log_likelihood, phi),
-        found=found.consensus,
+        models.logits(phi),
+        PriorEstimate("the model's own", labels.class_prior, *ends, labels.log_likelihood, phi),
+        found=found.average,
         shown=logit(np.clip(some.e, 1e-12, 1 - 1e-12)),  # type: ignore[arg-type]
         n_rows=found.rows.shape[0],
     )
@@ -146,7 +146,7 @@ def look_at_boosted(model, found: BoostedFit, rows: BoostedRows) -> None:
     e = found.propensity.of(rows.attributes()[some])
     zeta = logit(np.clip(e, 1e-12, 1 - 1e-12))
     held_out = float(np.mean([run.labels.log_likelihood for run in found.runs]))
-    own = Opinion(
+    estimate = PriorEstimate(
         "the model's own",
         found.class_prior,
         *found.class_prior_range,
@@ -159,7 +159,7 @@ def look_at_boosted(model, found: BoostedFit, rows: BoostedRows) -> None:
         None if rows.weight is None else rows.weight[some],
         found.held_out[some],
         zeta,
-        own,
+        estimate,
         n_rows=len(rows.labelled),
         columns=rows.terms,
         names=rows.linear.names(_names(model, rows.X.shape[1]), model.categories_.by_column),
@@ -203,18 +203,18 @@ def nothing_to_tell_apart(model, label_share: float) -> None:
 
 
 def range_only(model, found: tuple[float, float]) -> None:
-    """The learner's own range, where there is no second opinion."""
+    """The learner's own range, where there is no second look."""
     low, high = float(found[0]), float(found[1])
     model.class_prior_range_, model.identification_width_ = (low, high), high - low
     model.certainty_, model.goodness_ = certainty(high - low, 1.0), {}
 
 
 def _store(model, seen: Examination) -> None:
-    prior, agreed = float(model.class_prior_), seen.consensus
+    prior, average = float(model.class_prior_), seen.average
     # The share among the rows given varies by chance besides.
-    deviation = float(np.hypot(agreed.deviation, seen.chance))
+    deviation = float(np.hypot(average.deviation, seen.chance))
     admitted = [one.class_prior for one in seen.strong_driver.values()]
-    ends = [agreed.class_prior + side * REACH * deviation for side in (-1, 1)]
+    ends = [average.class_prior + side * REACH * deviation for side in (-1, 1)]
     low, high = min([*ends, *admitted, prior]), max([*ends, *admitted, prior])
     # Never below the share of labels, which are positives, nor above 1.
     low, high = max(low, min(seen.label_share, prior)), min(high, 1.0)
@@ -222,7 +222,7 @@ def _store(model, seen: Examination) -> None:
         high = 1.0
     model.class_prior_range_ = (low, high)
     model.identification_width_ = high - low
-    width = 2 * REACH * centred_deviation(deviation, prior - agreed.class_prior)
+    width = 2 * REACH * centred_deviation(deviation, prior - average.class_prior)
     model.certainty_ = certainty(width, seen.sure)
     if len(seen.leaks[0]):
         model.certainty_ = "not at all"
@@ -242,7 +242,7 @@ def _store(model, seen: Examination) -> None:
 def centred_deviation(deviation: float, off: float) -> float:
     """The standard error of an estimate without bias that is as often off by more than ``BAD``.
 
-    ``off`` is the bias that other opinions see.
+    ``off`` is the bias that other estimates see.
     """
     chance = ndtr((off - BAD) / deviation) + ndtr((-BAD - off) / deviation)
     return float(-BAD / ndtri(chance / 2)) if chance < 1 else np.inf

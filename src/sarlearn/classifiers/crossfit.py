@@ -53,7 +53,7 @@ class CrossFitSARClassifier(SARClassifier):
     4. Steps 2 and 3 once more, with the propensity of step 3. Two flexible scores, by kernel ridge
        regression on at most 2,000 rows, get label models of their own. Propensity and class prior
        are averages over the scores, each counting by how well it explains the labels; where they
-       leave the class prior open, SAR-EM's counts as an opinion with a standard error of 0.2.
+       leave the class prior open, SAR-EM's counts as an estimate with a standard error of 0.2.
     5. ``f`` is fitted on all rows, with that propensity known.
 
     With fewer than 200 rows or 20 labels, audits or a known class prior, nothing is averaged.

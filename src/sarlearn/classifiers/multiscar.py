@@ -10,7 +10,7 @@ from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.propensity import group_rows
 from sarlearn._engine.stopping import History
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 from sarlearn.classifiers.base import EM_CONSTRAINTS, POS_LABEL, SARClassifier
 from sarlearn.classifiers.sarem import SAREMClassifier
 from sarlearn.exceptions import (
@@ -186,7 +186,7 @@ class MultiSCARClassifier(SARClassifier):
         with warnings.catch_warnings():  # labels are reported on once, for all strata
             warnings.simplefilter("ignore", FewLabelsWarning)
             warnings.simplefilter("ignore", MostlyLabelledWarning)
-            with no_second_opinion():
+            with no_second_look():
                 return model.fit(X, labelled, sample_weight=weight)
 
     def _warn_strata(self, n_labelled) -> None:

@@ -14,6 +14,7 @@ from sarlearn._compat import (
     reporter,
     with_callbacks,
 )
+from sarlearn._engine.averaging import sample_of
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import nothing_left
 from sarlearn._engine.em import labels_of
@@ -26,7 +27,6 @@ from sarlearn._engine.em_any import (
     weights_of,
 )
 from sarlearn._engine.known_prior import KnownPrior
-from sarlearn._engine.opinions import sample_of
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em

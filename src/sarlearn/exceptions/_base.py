@@ -34,7 +34,7 @@ class SarlearnWarning(UserWarning):
 class TrustWarning(SarlearnWarning):
     """Base of the warnings that an estimate may be wrong, or rests on less than it seems.
 
-    Silencing it silences what the second opinion on a fit found, and nothing about the input or
+    Silencing it silences what the second look at a fit found, and nothing about the input or
     about convergence.
 
     See Also

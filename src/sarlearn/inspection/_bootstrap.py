@@ -17,7 +17,7 @@ from sarlearn._view.inputs import check_count, generators
 from sarlearn._view.parallel import run_all
 from sarlearn._view.parts import take_apart
 from sarlearn.classifiers import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 from sarlearn.inspection._bootstrap_result import CURVE_POINTS, BootstrapResult
 
 __all__ = ["BootstrapResult", "bootstrap"]
@@ -223,7 +223,7 @@ class _Clone:
             weight["groups"] = self._groups[rows]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what one fit would say two hundred times
-            with no_second_opinion():
+            with no_second_look():
                 model = clone(self._model)
                 model.fit(safe_indexing(self._X, rows), self._s[rows], **weight)
         return model, bool(getattr(model, "converged_", True))

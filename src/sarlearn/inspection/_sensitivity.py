@@ -20,7 +20,7 @@ from sarlearn.classifiers import (
     KnownPropensityClassifier,
     SAREMClassifier,
 )
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 from sarlearn.metrics.inverse_propensity import ipw_scores
 
 __all__ = ["ScaledPropensity", "SensitivityResult", "SensitivityRow", "sensitivity"]
@@ -243,7 +243,7 @@ def sensitivity(
     named = {"decay": decay, "C": C, "propensity_features": propensity_features}
     grid = {key: _values(key, values) for key, values in named.items() if values is not None}
     rows = []
-    with warnings.catch_warnings(), no_second_opinion():
+    with warnings.catch_warnings(), no_second_look():
         warnings.simplefilter("ignore")  # an odd corner of the grid is shown, not warned of
         for values in product(*grid.values()) if grid else ():
             setting = dict(zip(grid, values, strict=True))

@@ -8,7 +8,7 @@ from sarlearn._compat import Interval, StrOptions
 from sarlearn._engine.propensity import label_share
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers import SAREMClassifier
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._kernels import scale_columns
 from sarlearn.priors._rows import column_scales, scaled
@@ -125,7 +125,7 @@ class SAREMPrior(PriorEstimator):
         )
 
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
-        with no_second_opinion():  # compare_priors gives others
+        with no_second_look():  # compare_priors gives others
             self.model_ = self._model(X.shape[1]).fit(scale_columns(X, self.scaling), labelled)
         return self._read(float(labelled.mean()))
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn.classifiers import BoostedSARClassifier
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 from sarlearn.inspection import bootstrap, identifiability, scar_test, sensitivity, unnamed_drivers
 from sarlearn.reporting.comparison import draw_rows
 from sarlearn.reporting.effects import propensity_odds
@@ -100,7 +100,7 @@ def run_checks(
         rows = draw_rows(labelled, most)
         groups = None if groups is None else np.asarray(groups)[rows]
         matrix, labelled = safe_indexing(parts.matrix, rows), labelled[rows]
-        with no_second_opinion():
+        with no_second_look():
             final = clone(parts.final).fit(matrix, parts.final.classes_[labelled.astype(int)])
         parts = take_apart(model, safe_indexing(X, rows))
         parts.final = final

@@ -10,7 +10,7 @@ from sarlearn._compat import safe_indexing
 from sarlearn._engine.likelihood import log_chance
 from sarlearn._view.curves import label_calibration
 from sarlearn._view.parts import Parts, fitted_to
-from sarlearn.classifiers._trust import no_second_opinion
+from sarlearn.classifiers._trust import no_second_look
 
 # Beyond this many rows the other models are fitted to a sample, and the report says so: it should
 # not take longer than the fit it tells of. Other classifiers than the logistic one take far longer.
@@ -34,7 +34,7 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
     with warnings.catch_warnings():  # the report warns of the model it is about, not of these
         warnings.simplefilter("ignore")
         if "propensity_features" in parts.final.get_params(deep=False):
-            with no_second_opinion():
+            with no_second_look():
                 scar = _from_labels_alone(parts.final).fit(matrix, s)
             approaches.append(("SCAR", scar, *_predictions(scar, matrix)))
         naive = _naive(parts.final, matrix, s)

@@ -289,7 +289,7 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
         if found["rows_for_5_points"] is None and found["width"] > NARROW:
             s = parts.final.classes_[labelled.astype(int)]
             drawn = suggest_audit(
-                parts.final, parts.matrix, s, n=AUDIT_ROWS, second_opinion=False, random_state=0
+                parts.final, parts.matrix, s, n=AUDIT_ROWS, second_model=False, random_state=0
             )
             found["rows_for_5_points"] = drawn.rows_needed(NARROW)
     return found

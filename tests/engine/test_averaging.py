@@ -9,41 +9,41 @@ from scipy.special import expit, logit
 from sklearn.model_selection import StratifiedKFold
 
 from conftest import make_pu
+from sarlearn._engine.averaging import LabelModels, PriorEstimate, average_of, average_on_rows
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import LinearScorer, cross_fit, fit_labels
 from sarlearn._engine.flexible import kernel_scores, standardised
 from sarlearn._engine.folds import Folds
 from sarlearn._engine.known_prior import PseudoCounts
 from sarlearn._engine.label_model import NO_PSEUDO_COUNTS, LabelModel
-from sarlearn._engine.opinions import Listener, Opinion, consensus, consensus_of_rows
 
 
-def opinion(class_prior, half_width=0.1, log_likelihood=0.0, propensity=None):
+def estimate(class_prior, half_width=0.1, log_likelihood=0.0, propensity=None):
     low, high = class_prior - half_width, class_prior + half_width
-    return Opinion("a score", class_prior, low, high, log_likelihood, propensity)
+    return PriorEstimate("a score", class_prior, low, high, log_likelihood, propensity)
 
 
 def test_mean_and_variance_of_a_mixture():
-    """Two opinions that explain the labels alike, by hand."""
-    found = consensus([opinion(0.3), opinion(0.5, 0.2)], unbiased=0.7, start=None)
+    """Two estimates that explain the labels alike, by hand."""
+    found = average_of([estimate(0.3), estimate(0.5, 0.2)], unbiased=0.7, start=None)
     assert found.class_prior == pytest.approx(0.4)
     variance = np.mean([(0.2 / 3.92) ** 2, (0.4 / 3.92) ** 2]) + 0.1**2
     assert found.deviation**2 == pytest.approx(variance + 0.1 * 0.3**2)
     assert found.weights == pytest.approx([0.5, 0.5])
 
 
-def test_an_opinion_counts_by_how_well_it_explains_the_labels():
-    found = consensus([opinion(0.3), opinion(0.5, log_likelihood=-5.0)], 0.3, None)
+def test_an_estimate_counts_by_how_well_it_explains_the_labels():
+    found = average_of([estimate(0.3), estimate(0.5, log_likelihood=-5.0)], 0.3, None)
     assert found.weights[1] / found.weights[0] == pytest.approx(np.exp(-1))
-    found = consensus([opinion(0.3), opinion(0.5, log_likelihood=-100.0)], 0.3, None)
+    found = average_of([estimate(0.3), estimate(0.5, log_likelihood=-100.0)], 0.3, None)
     assert found.class_prior == pytest.approx(0.3)
     assert found.deviation == pytest.approx(0.2 / 3.92)
 
 
 def test_a_score_of_the_labels_counts_a_tenth_and_widens_the_range_in_full():
     """It holds what labelling follows, too."""
-    of_labels = replace(opinion(0.2), of_class=False)
-    found = consensus([opinion(0.5), of_labels], 0.5, None, 0.1)
+    of_labels = replace(estimate(0.2), of_class=False)
+    found = average_of([estimate(0.5), of_labels], 0.5, None, 0.1)
     assert found.weights == pytest.approx([10 / 11, 1 / 11])
     assert found.class_prior == pytest.approx((10 * 0.5 + 0.2) / 11)
     off = np.array([0.5, 0.2]) - found.class_prior
@@ -52,30 +52,30 @@ def test_a_score_of_the_labels_counts_a_tenth_and_widens_the_range_in_full():
 
 
 def test_a_range_to_one_side_moves_the_answer_there():
-    lopsided = Opinion("a score", 0.3, 0.3, 0.7, 0.0)
-    assert consensus([lopsided], 0.4, None).class_prior == pytest.approx(0.4)
+    lopsided = PriorEstimate("a score", 0.3, 0.3, 0.7, 0.0)
+    assert average_of([lopsided], 0.4, None).class_prior == pytest.approx(0.4)
 
 
 def test_sar_em_counts_where_the_labels_leave_much_open():
     for half_width, weight in ((0.392, 0.5), (0.0392, 0.01)):
-        found = consensus([opinion(0.4, half_width)], 0.4, start=0.8)
+        found = average_of([estimate(0.4, half_width)], 0.4, start=0.8)
         assert found.start_weight == pytest.approx(weight, abs=2e-3)
         assert found.class_prior == pytest.approx(0.4 + 0.4 * found.start_weight)
         assert found.weights.sum() == pytest.approx(1 - found.start_weight)
-    near = consensus([opinion(0.4)], 0.4, start=0.4)
-    assert consensus([opinion(0.4)], 0.4, start=0.8).deviation > near.deviation
+    near = average_of([estimate(0.4)], 0.4, start=0.4)
+    assert average_of([estimate(0.4)], 0.4, start=0.8).deviation > near.deviation
 
 
 def test_the_propensity_is_averaged_over_those_that_have_one():
     phis = np.array([[1.0, 0.0], [3.0, 1.0]])
-    told = [opinion(0.4, propensity=phi) for phi in phis]
-    found = consensus([told[0], opinion(0.4), told[1]], 0.4, start=0.4)
+    told = [estimate(0.4, propensity=phi) for phi in phis]
+    found = average_of([told[0], estimate(0.4), told[1]], 0.4, start=0.4)
     start, share = np.array([10.0, 10.0]), found.start_weight
     expected = (1 - share) * phis.mean(axis=0) + share * start
     assert found.propensity(start) == pytest.approx(expected)
 
 
-def test_an_opinion_is_the_label_models():
+def test_an_estimate_is_the_label_models():
     rng = np.random.default_rng(0)
     score, attributes = rng.normal(size=600), rng.normal(2.0, 3.0, size=(600, 1))
     e = expit((attributes[:, 0] - 2) / 3)
@@ -87,26 +87,26 @@ def test_an_opinion_is_the_label_models():
     )
     fit = model.fit()
     profile = model.profile(fit)
-    said, eta, zeta = Listener(attributes, labelled, None, 0.5).opinion("mine", score)
+    said, eta, zeta = LabelModels(attributes, labelled, None, 0.5).estimate("mine", score)
     assert said.class_prior == fit.class_prior
     assert said.high - said.class_prior == pytest.approx((profile.high - fit.class_prior) / 2)
     assert eta == pytest.approx(fit.slope * score + fit.intercept)
     assert zeta == pytest.approx(
         attributes @ fit.propensity_coef + fit.propensity_intercept, abs=1e-12
     )
-    listener = Listener(attributes, labelled, None)
-    assert listener.log_likelihood(eta, zeta) == pytest.approx(fit.log_likelihood)
+    models = LabelModels(attributes, labelled, None)
+    assert models.log_likelihood(eta, zeta) == pytest.approx(fit.log_likelihood)
 
 
 def test_a_row_of_weight_two_is_two_rows():
     data = make_pu(300)
     counts = data.rng.integers(1, 4, 300)
     rows, score = np.repeat(np.arange(300), counts), data.X[:, 3]
-    weighted = Listener(data.X[:, :1], data.s, counts.astype(float))
-    repeated = Listener(data.X[rows, :1], data.s[rows], None)
+    weighted = LabelModels(data.X[:, :1], data.s, counts.astype(float))
+    repeated = LabelModels(data.X[rows, :1], data.s[rows], None)
     (one, eta, zeta), (other, *_) = (
-        weighted.opinion("a score", score),
-        repeated.opinion("a score", score[rows]),
+        weighted.estimate("a score", score),
+        repeated.estimate("a score", score[rows]),
     )
     for name in ("class_prior", "low", "high", "log_likelihood"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-6)
@@ -118,31 +118,31 @@ def test_a_row_of_weight_two_is_two_rows():
 def test_flexible_scores_are_those_of_weighted_rows():
     data = make_pu(300)
     weight, score = data.rng.uniform(0.5, 2.0, 300), data.X[:, 3]
-    listener = Listener(data.X[:, :1], data.s, weight)
+    models = LabelModels(data.X[:, :1], data.s, weight)
     Z = standardised(data.X, weight)
     targets = [data.s.astype(float), data.s / np.maximum(data.e, 0.05)]
     scores = kernel_scores(Z, targets, weight, order=score)
-    for said, column in zip(listener.flexible(Z, score, data.e), scores.T, strict=True):
-        told = listener.opinion("a score", column)[0]
+    for said, column in zip(models.flexible(Z, score, data.e), scores.T, strict=True):
+        told = models.estimate("a score", column)[0]
         assert (said.class_prior, said.low) == (told.class_prior, told.low)
 
 
-def test_the_consensus_of_rows_hears_their_weights_and_pseudo_counts():
+def test_the_average_on_rows_takes_their_weights_and_pseudo_counts():
     """Put together by hand, with everything away from what it is by default."""
     data, columns = make_pu(300), np.array([0, 1])
     weight, score = data.rng.uniform(0.5, 2.0, 300), data.X[:, 3]
     rows = RowBlocks(data.X).attach(labelled=data.s, weight=weight, score=score)
-    own = opinion(0.4, propensity=np.array([1.0, -1.0, 0.2]))
+    own = estimate(0.4, propensity=np.array([1.0, -1.0, 0.2]))
     line, start, pseudo_counts = (1.3, -0.2), 0.7, PseudoCounts(20.0, 20.0)
-    found = consensus_of_rows(rows, columns, own, line, start, pseudo_counts)
-    listener = Listener(data.X[:, columns], data.s, weight, 1.0, pseudo_counts)
+    found = average_on_rows(rows, columns, own, line, start, pseudo_counts)
+    models = LabelModels(data.X[:, columns], data.s, weight, 1.0, pseudo_counts)
     zeta = data.X[:, columns] @ [1.0, -1.0] + 0.2
-    value = listener.log_likelihood(1.3 * score - 0.2, zeta)
-    others = listener.flexible(standardised(data.X, weight), score, expit(zeta))
-    opinions = [replace(own, log_likelihood=value), *others]
-    told = consensus(opinions, listener.unbiased(score), start, 0.1)
-    assert [one.class_prior for one in found.opinions] == pytest.approx(
-        [one.class_prior for one in opinions]
+    value = models.log_likelihood(1.3 * score - 0.2, zeta)
+    others = models.flexible(standardised(data.X, weight), score, expit(zeta))
+    estimates = [replace(own, log_likelihood=value), *others]
+    told = average_of(estimates, models.unbiased(score), start, 0.1)
+    assert [one.class_prior for one in found.estimates] == pytest.approx(
+        [one.class_prior for one in estimates]
     )
     assert found.weights == pytest.approx(told.weights)
     assert found.start_weight == pytest.approx(told.start_weight)
@@ -156,7 +156,9 @@ def test_unbiased_labelling_has_one_propensity():
     score = rng.normal(size=3000)
     y = score > 0
     labelled = y & (rng.random(3000) < 0.5)
-    found = Listener(rng.normal(size=(3000, 2)), labelled, None).unbiased(logit(expit(8 * score)))
+    found = LabelModels(rng.normal(size=(3000, 2)), labelled, None).unbiased(
+        logit(expit(8 * score))
+    )
     assert found == pytest.approx(y.mean(), abs=0.03)
 
 
@@ -183,20 +185,20 @@ def test_the_cross_fit_tells_the_average():
         cross_fit(rows, columns, scorer, pseudo_counts=NO_PSEUDO_COUNTS, labels_alone=labels_alone)
         for labels_alone in (True, False)
     )
-    agreed = found.consensus
-    assert alone.consensus is None
+    average = found.average
+    assert alone.average is None
     assert alone.class_prior == found.labels.class_prior == alone.labels.class_prior
-    assert found.class_prior == found.labels_only == agreed.class_prior != alone.class_prior
-    phi = agreed.propensity(found.start.em.propensity.theta)
+    assert found.class_prior == found.labels_only == average.class_prior != alone.class_prior
+    phi = average.propensity(found.start.em.propensity.theta)
     told = found.rows.units.of(columns).to_user(phi)
     assert found.propensity_theta == pytest.approx(told)
     e = found.rows.gather(attrgetter("e"))
     assert e == pytest.approx(expit(data.X[:, columns] @ told[:-1] + told[-1]))
-    values = np.array([one.log_likelihood for one in agreed.opinions])
+    values = np.array([one.log_likelihood for one in average.estimates])
     counted = np.exp((values - values.max()) / 5) * [1, 0.1, 1]  # the second is of the labels
-    assert agreed.weights / agreed.weights.sum() == pytest.approx(counted / counted.sum())
-    assert agreed.opinions[0].class_prior == found.labels.class_prior
-    assert agreed.opinions[0].log_likelihood == pytest.approx(found.labels.log_likelihood)
+    assert average.weights / average.weights.sum() == pytest.approx(counted / counted.sum())
+    assert average.estimates[0].class_prior == found.labels.class_prior
+    assert average.estimates[0].log_likelihood == pytest.approx(found.labels.log_likelihood)
 
 
 def test_pseudo_counts_are_for_labels_alone():
@@ -229,7 +231,7 @@ def test_the_range_of_few_rows_does_not_rest_on_pseudo_counts():
     pseudo_counts = PseudoCounts(50.0, 50.0)
     scorer = LinearScorer(3, [1.0], lambda: None)
     found = cross_fit(rows, np.array([0, 1]), scorer, pseudo_counts=pseudo_counts)
-    assert found.consensus is None
+    assert found.average is None
     model, drawn = fit_labels(found.rows, np.array([0, 1]), pseudo_counts, known=False)
     assert found.profile.width > 1.5 * model.profile(drawn).width
     assert found.profile.low <= found.labels.class_prior <= found.profile.high

@@ -33,7 +33,7 @@ PROPENSITY_RIDGE = 1.0
 PSEUDO_COUNTS = PseudoCounts(4.0, 4.0)
 # Labels are divided by no smaller propensity.
 LEAST_PROPENSITY = 0.05
-# An opinion that explains the labels worse by so many nats counts for a factor e less. Between 3
+# An estimate that explains the labels worse by so many nats counts for a factor e less. Between 3
 # and 8 the average is as good.
 TEMPERATURE = 5.0
 # A score of the labels holds what labelling follows, too. Where labelling is strongly biased its
@@ -41,7 +41,7 @@ TEMPERATURE = 5.0
 # what the others take it for, it is the one that is right. So it counts a tenth where the average
 # is the answer, and in full in what may be wrong with an answer.
 OF_LABELS = 0.1
-# SAR-EM's class prior counts as an opinion with this standard error.
+# SAR-EM's class prior counts as an estimate with this standard error.
 START_DEVIATION = 0.2
 # Share of the squared distances from SAR-EM's class prior, and from that of no bias, which counts
 # as variance of the average.
@@ -49,7 +49,7 @@ OUTSIDE = 0.1
 
 
 @dataclass(frozen=True)
-class Opinion:
+class PriorEstimate:
     """What one class score says of the class prior, and how well it explains the labels.
 
     ``propensity`` holds slopes and intercept of its propensity, in the units of the attributes,
@@ -73,7 +73,7 @@ class Opinion:
     def variance(self) -> float:
         return ((self.high - self.low) / 3.92) ** 2
 
-    def shrunk(self, factor: float) -> "Opinion":
+    def shrunk(self, factor: float) -> "PriorEstimate":
         """The same with a range that many times as wide about its estimate."""
         prior = self.class_prior
         low, high = (prior + factor * (end - prior) for end in (self.low, self.high))
@@ -81,14 +81,14 @@ class Opinion:
 
 
 @dataclass
-class Consensus:
-    """The average of some opinions, the learner's own first, and of SAR-EM's answer.
+class PriorAverage:
+    """The average of some estimates, the learner's own first, and of SAR-EM's answer.
 
     ``deviation`` is the standard error of ``class_prior``; ``weights`` and ``start_weight`` are
-    what the opinions and SAR-EM count.
+    what the estimates and SAR-EM count.
     """
 
-    opinions: list[Opinion]
+    estimates: list[PriorEstimate]
     weights: np.ndarray
     start_weight: float
     class_prior: float
@@ -96,21 +96,21 @@ class Consensus:
 
     def propensity(self, start: np.ndarray) -> np.ndarray:
         """The average of slopes and intercepts, ``start`` being SAR-EM's."""
-        pairs = zip(self.weights, self.opinions, strict=True)
+        pairs = zip(self.weights, self.estimates, strict=True)
         linear = [(weight, one.propensity) for weight, one in pairs if one.propensity is not None]
         others, phis = (np.array(values) for values in zip(*linear, strict=True))
         others *= (1 - self.start_weight) / others.sum()
         return others @ phis + self.start_weight * start
 
 
-def consensus(
-    opinions: list[Opinion], unbiased: float, start: float | None, of_labels: float = 1.0
-) -> Consensus:
-    """The average of opinions.
+def average_of(
+    estimates: list[PriorEstimate], unbiased: float, start: float | None, of_labels: float = 1.0
+) -> PriorAverage:
+    """The average of estimates.
 
     Parameters
     ----------
-    opinions : list of Opinion
+    estimates : list of PriorEstimate
     unbiased : float
         The class prior if labelling were not biased.
     start : float or None
@@ -118,20 +118,20 @@ def consensus(
     of_labels : float
         What a score of the labels counts in the average, beside one of the class.
     """
-    values = np.array([each.log_likelihood for each in opinions])
+    values = np.array([each.log_likelihood for each in estimates])
     everyone = np.exp((values - values.max()) / TEMPERATURE)
-    weights = everyone * [1.0 if each.of_class else of_labels for each in opinions]
+    weights = everyone * [1.0 if each.of_class else of_labels for each in estimates]
     everyone, weights = everyone / everyone.sum(), weights / weights.sum()
-    centres = np.array([each.centre for each in opinions])
+    centres = np.array([each.centre for each in estimates])
     prior, share, outside = float(weights @ centres), 0.0, 0.0
-    spread = np.array([each.variance for each in opinions]) + (centres - prior) ** 2
+    spread = np.array([each.variance for each in estimates]) + (centres - prior) ** 2
     if start is not None:
         outside = (start - prior) ** 2
         share = float(weights @ spread / (weights @ spread + START_DEVIATION**2))
         prior += share * (start - prior)
     outside += (unbiased - prior) ** 2
     deviation = float(np.sqrt(everyone @ spread + OUTSIDE * outside))
-    return Consensus(opinions, (1 - share) * weights, share, prior, deviation)
+    return PriorAverage(estimates, (1 - share) * weights, share, prior, deviation)
 
 
 class Sample(NamedTuple):
@@ -160,8 +160,8 @@ def enough(labelled: np.ndarray) -> bool:
     return len(labelled) >= MIN_ROWS and int(labelled.sum()) >= MIN_LABELLED
 
 
-class Listener:
-    """Some rows, by which scores give their opinions.
+class LabelModels:
+    """Label models of several class scores on the same rows.
 
     Parameters
     ----------
@@ -187,19 +187,21 @@ class Listener:
         self._weight, self._shrink = weight, shrink
         self._pseudo_counts = pseudo_counts.times(shrink**2)
 
-    def opinion(self, name: str, scores: np.ndarray) -> tuple[Opinion, np.ndarray, np.ndarray]:
+    def estimate(
+        self, name: str, scores: np.ndarray
+    ) -> tuple[PriorEstimate, np.ndarray, np.ndarray]:
         """What a held-out score says, and the logits of ``f`` and ``e`` by its label model."""
         model = self._model(scores, self._attributes)
         fit = model.fit()
         profile = model.profile(fit)
         propensity = np.append(fit.propensity_coef, fit.propensity_intercept)
-        found = Opinion(
+        found = PriorEstimate(
             name, fit.class_prior, profile.low, profile.high, fit.log_likelihood, propensity
         )
         eta = fit.slope * scores + fit.intercept
         return found.shrunk(self._shrink), eta, self.logits(propensity)
 
-    def flexible(self, Z: np.ndarray, scores: np.ndarray, e: np.ndarray) -> list[Opinion]:
+    def flexible(self, Z: np.ndarray, scores: np.ndarray, e: np.ndarray) -> list[PriorEstimate]:
         """Those of two kernel scores: of the labels, and of labels by inverse propensity.
 
         ``Z`` are the standardised columns of the class, ``scores`` any that order rows.
@@ -207,8 +209,8 @@ class Listener:
         inverse = self._labelled / np.maximum(e, LEAST_PROPENSITY)
         targets = [self._labelled.astype(float), inverse]
         found = kernel_scores(Z, targets, self._weight, order=scores)
-        of_labels = self.opinion("kernel, of labels", found[:, 0])[0]
-        of_class = self.opinion("kernel, of labels by inverse propensity", found[:, 1])[0]
+        of_labels = self.estimate("kernel, of labels", found[:, 0])[0]
+        of_class = self.estimate("kernel, of labels by inverse propensity", found[:, 1])[0]
         return [replace(of_labels, propensity=None, of_class=False), of_class]
 
     def unbiased(self, scores: np.ndarray) -> float:
@@ -230,30 +232,31 @@ class Listener:
         return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE, pseudo_counts=pseudo_counts)
 
 
-def consensus_of_rows(
+def average_on_rows(
     rows: Rows,
     columns: np.ndarray,
-    own: Opinion,
+    estimate: PriorEstimate,
     line: tuple[float, float],
     start: float,
     pseudo_counts: PseudoCounts,
-) -> Consensus | None:
-    """The consensus about rows that know their held-out score; None where they are too few.
+) -> PriorAverage | None:
+    """The average on rows that know their held-out score; None where they are too few.
 
     ``line`` is slope and intercept of the logit of ``f`` in that score, ``start`` the class prior
-    by SAR-EM. The likelihood of ``own`` is taken from the rows that are looked at.
+    by SAR-EM. The likelihood of ``estimate``, the learner's own, is taken from the rows that are
+    looked at.
     """
     some = sample_of(rows)
     if not enough(some.labelled):
         return None
     X = some.X.toarray() if hasattr(some.X, "toarray") else np.asarray(some.X, dtype=float)
     shrink = float(np.sqrt(len(X) / rows.shape[0]))
-    listener = Listener(X[:, columns], some.labelled, some.weight, shrink, pseudo_counts)
-    zeta = listener.logits(own.propensity)  # type: ignore[arg-type]
+    models = LabelModels(X[:, columns], some.labelled, some.weight, shrink, pseudo_counts)
+    zeta = models.logits(estimate.propensity)  # type: ignore[arg-type]
     scores: np.ndarray = some.score  # type: ignore[assignment]
-    value = listener.log_likelihood(line[0] * scores + line[1], zeta)
+    value = models.log_likelihood(line[0] * scores + line[1], zeta)
     excluded = rows.units.excluded
     of_class = X if excluded is None else X[:, ~excluded]
-    others = listener.flexible(standardised(of_class, some.weight), scores, expit(zeta))
-    own = replace(own, log_likelihood=value)
-    return consensus([own, *others], listener.unbiased(scores), start, OF_LABELS)
+    others = models.flexible(standardised(of_class, some.weight), scores, expit(zeta))
+    estimate = replace(estimate, log_likelihood=value)
+    return average_of([estimate, *others], models.unbiased(scores), start, OF_LABELS)
