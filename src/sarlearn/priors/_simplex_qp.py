@@ -7,6 +7,8 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+ROWS_ARE_MISSING = 3  # where the gap over all rows is so many times that over the rows inside
+
 
 def pivoted_cholesky(kernel_column, n_rows: int, max_rank: int, tol: float) -> np.ndarray:
     """Factor ``Z`` with ``K ~ Z Z'`` for a kernel of unit diagonal, largest residual first.
@@ -125,7 +127,10 @@ def project_to_hull(
 
 
 def _solve_among(gram, among, inside, u, stop, max_iter) -> tuple[Projection, np.ndarray]:
-    """Mehrotra's predictor-corrector method; each step factors the matrix of the rows inside."""
+    """Mehrotra's predictor-corrector method; each step factors the matrix of the rows inside.
+
+    It ends early where these cannot do: to solve among them to the end would be in vain.
+    """
     n_inside = len(among)
     weights = np.zeros(len(gram))
     w = np.full(n_inside, 1.0 / n_inside)
@@ -141,6 +146,8 @@ def _solve_among(gram, among, inside, u, stop, max_iter) -> tuple[Projection, np
         own = gradient[inside]
         complementarity = float(w @ slack) / n_inside
         if stop(replace(found, gap=reached - own.min())) or complementarity * n_inside < 1e-13:
+            break
+        if not inside.all() and ROWS_ARE_MISSING * (reached - own.min()) < found.gap:
             break
         newton = _Newton(among, w, slack, own - multiplier - slack)
         step, slack_step, _ = newton.direction(w * slack)
