@@ -15,6 +15,8 @@ from sarlearn.tables.audits import spread_answers
 from sarlearn.tables.columns import as_frame, values_of
 from sarlearn.tables.labels import parse_labels
 
+ANSWER_WITHIN = "10s"  # a scheduler that is there
+
 
 @contextlib.contextmanager
 def cluster(address: str) -> Iterator[Any]:
@@ -28,7 +30,7 @@ def cluster(address: str) -> Iterator[Any]:
         if address == "local":
             address = stack.enter_context(LocalCluster(dashboard_address=":0", silence_logs=50))
         try:
-            client = stack.enter_context(Client(address, timeout="10s"))
+            client = stack.enter_context(Client(address, timeout=ANSWER_WITHIN))
         except OSError as error:
             raise ValueError(f"--dask: no scheduler answers at {address}.") from error
         print(f"Dask dashboard: {client.dashboard_link}", file=sys.stderr)
