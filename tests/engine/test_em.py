@@ -260,11 +260,13 @@ def test_propensities_that_ask_for_more_positives_than_rows_are_refused():
         KnownPropensityClassifier("weighting").fit(data.X, data.s, propensity=0.05)
 
 
-def test_propensity_one_is_logistic_regression():
+@pytest.mark.parametrize("C", [1e-4, 1e-3, 1.0])
+def test_propensity_one_is_logistic_regression(C):
+    """With a strong penalty EM starts where all rows are positives, and has far to go."""
     data = make_pu(500, 5)
-    expected = LogisticRegression(solver="newton-cholesky", tol=1e-12).fit(data.X, data.s)
+    expected = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12).fit(data.X, data.s)
     for method in ("em", "weighting"):
-        model = KnownPropensityClassifier(method).fit(data.X, data.s, propensity=1.0)
+        model = KnownPropensityClassifier(method, C=C).fit(data.X, data.s, propensity=1.0)
         np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
         np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-6)
 

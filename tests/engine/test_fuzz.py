@@ -144,9 +144,18 @@ tight = pytest.mark.parametrize("learner", ["fixed point", "known"])
 
 @learners
 @FUZZ
-@given(case=cases(largest=30), power=st.integers(-300, 300))
-def test_all_numbers_are_finite_and_chances_are_chances(learner, case, power):
+@given(
+    case=cases(largest=30),
+    power=st.integers(-300, 300),
+    C=st.sampled_from([1e-4, 1e-2, 1.0, 100.0]),
+    decay=st.sampled_from([0.8, 0.9, 0.99, 1.0]),
+    known=st.sampled_from([None, 0.5, 0.999, 1.0]),
+)
+def test_all_numbers_are_finite_and_chances_are_chances(learner, case, power, C, decay, known):
     assume(learner != "cross-fit" or 2 <= case.s.sum() <= len(case.s) - 2)  # as its error says
+    case = replace(
+        case, C=C, decay=decay, e=case.e if known is None else np.full(len(case.s), known)
+    )
     X = case.X * 10.0 ** np.clip(power, -250, 250)
     before = X.copy(), case.s.copy()
     model = case.fit(learner, X=X)
@@ -156,6 +165,8 @@ def test_all_numbers_are_finite_and_chances_are_chances(learner, case, power):
     assert f.max() <= 1
     share = np.average(case.s, weights=case.weight)
     assert share * (1 - 1e-9) <= model.class_prior_ <= 1
+    if model.converged_ and learner != "cross-fit":  # its class prior is not the mean of f
+        assert np.average(f, weights=case.weight) == pytest.approx(model.class_prior_, abs=0.02)
     if learner != "known":
         e = model.predict_propensity(X)
         assert np.isfinite(e).all()
@@ -165,8 +176,6 @@ def test_all_numbers_are_finite_and_chances_are_chances(learner, case, power):
     np.testing.assert_array_equal(case.s, before[1])
 
 
-    if model.converged_ and learner != "cross-fit":  # its class prior is not the mean of f
-        assert np.average(f, weights=case.weight) == pytest.approx(model.class_prior_, abs=0.02)
 @tight
 @FUZZ
 @given(case=cases(), seed=st.integers(0, 1000))

@@ -209,7 +209,7 @@ class SAREM:
 
     def _step(self, base, gradients, size: float, goal: float):
         """A Newton step, halved until it leaves less than it found; gradients and size left."""
-        steps = [-side.solve(g) for side, g in zip(self._curvatures(), gradients, strict=True)]
+        steps = [side.step(g) for side, g in zip(self._curvatures(), gradients, strict=True)]
         for (here, *_), sums in self.rows.totals(em_pass, self._tries(base, steps)):
             self._arrive(here, sums)
             gradients = self._gradients(sums.gradient, sums.propensity_gradient)

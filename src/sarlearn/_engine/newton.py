@@ -46,6 +46,9 @@ HALVINGS = [2.0**-k for k in range(35)]
 LEAST_CURVATURE = 1e-3
 # What the diagonal is raised by, one after the other, where rounding made a Hessian indefinite.
 JITTERS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10)
+# No step changes logits by more than this, root mean square by their curvature: where nearly all
+# rows are surely of one class, Newton's step leads to where they are surely of the other.
+LARGEST_CHANGE = 10.0
 # Rounding of a sum, relative to it: a smaller decrease cannot be seen.
 NOISE = 1e-14
 
@@ -98,6 +101,12 @@ class Memory:
             x += (share - scale * float(change @ x)) * step
         return x
 
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        """Newton's step, shortened where it would change logits by more than they mean."""
+        step = -self.solve(gradient)
+        change = math.sqrt(max(-float(gradient @ step), 0.0) / self.total)
+        return step if change <= LARGEST_CHANGE else step * (LARGEST_CHANGE / change)
+
     def norm(self, gradient: np.ndarray) -> float:
         """The Newton decrement: the size of a gradient, whatever the scale of the columns."""
         scaled = self.scaled_step(gradient)
@@ -105,6 +114,11 @@ class Memory:
 
     def scaled_step(self, gradient: np.ndarray) -> np.ndarray:
         """The step in units in which its length is the Newton decrement."""
+        raise NotImplementedError
+
+    @property
+    def total(self) -> float:
+        """The curvatures of all rows, added up: the intercept's entry of the Hessian."""
         raise NotImplementedError
 
     def least(self, step: np.ndarray) -> float:
@@ -135,6 +149,10 @@ class Curvature(Memory):
 
     def scaled_step(self, gradient: np.ndarray) -> np.ndarray:
         return dtrtrs(self.lower, gradient, lower=1)[0]
+
+    @property
+    def total(self) -> float:
+        return float(self.lower[-1] @ self.lower[-1])
 
     def least(self, step: np.ndarray) -> float:
         return LEAST_SHARE * self.along(step)
@@ -205,6 +223,10 @@ class WideCurvature(Memory):
 
     def scaled_step(self, gradient: np.ndarray) -> np.ndarray:
         return gradient / np.sqrt(self.diagonal)
+
+    @property
+    def total(self) -> float:
+        return float(self.diagonal[-1])
 
     def least(self, step: np.ndarray) -> float:
         # By the diagonal: the curvature along the step itself would cost a pass.
