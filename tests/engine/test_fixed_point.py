@@ -92,3 +92,16 @@ def test_observed_curvature_is_the_slope_of_the_gradient(wide):
     assert_allclose(design.T @ (design * h[:, None]), numeric, rtol=1e-6, atol=1e-6)
     if not wide:  # a Hessian to solve with has to be positive
         assert_allclose(sums.hessian, design.T @ (design * np.abs(h)[:, None]))
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+@pytest.mark.parametrize("max_iter", [1, 2, 4, 10, 30])
+@pytest.mark.parametrize("n", [40, 600])
+def test_fits_that_run_out_of_iterations_end_at_one_of_them(n, max_iter):
+    data = make_pu(n, 4)
+    model = SAREMClassifier(data.columns, C=0.01, decay=1.0, stop="fixed_point", max_iter=max_iter)
+    model.fit(data.X, data.s)
+    assert not model.converged_
+    assert model.n_iter_ <= max_iter
+    probability = model.predict_proba(data.X)[:, 1].mean()
+    assert probability == pytest.approx(model.history_["class_prior"][-1], rel=1e-6)

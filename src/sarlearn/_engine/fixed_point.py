@@ -31,7 +31,10 @@ SHARE = 0.1
 def run_to_fixed_point(em: SAREM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
     """Accelerated EM until the EM map no longer moves: root mean square change of logits < tol."""
     history = History(report)
-    for _ in range(min(WALK if em.rows.shape[0] <= FEW_ROWS else 3, max_iter)):
+    first = min(3, max_iter)
+    if em.rows.shape[0] <= FEW_ROWS:  # a fifth of the iterations is left to mixed steps
+        first = min(WALK, max(first, 4 * max_iter // 5))
+    for _ in range(first):
         em.iterate()
         history.add(em, np.nan)
         if len(history) >= 3 and _size(em, em.map_step()[1]) < NEAR:
@@ -65,7 +68,7 @@ def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
     mixer = Anderson()
     best_size, best_likelihood, best = np.inf, -np.inf, em.parameters
     kind = "complete"
-    for tries in range(4, max_iter + 1):
+    for tries in range(4, max_iter - len(history) + 4):
         step, scaled = em.map_step()
         size = _size(em, scaled)
         likelihood = em.penalized_log_likelihood
@@ -77,6 +80,7 @@ def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
             mixer.entries.clear()
             em.move(best)
             em.iterate()
+            history.add(em, np.nan)
             best_size, kind = np.inf, "complete"
             continue
         if len(mixer.entries):
@@ -96,6 +100,7 @@ def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
             mixer.entries.clear()
             mixer.entries.append((best, step, scaled))
         em.move(mixer.mix(), curvature)
+    em.move(best)  # the last mixture was not looked at
     return False
 
 
@@ -126,7 +131,7 @@ def _solve_in_turn(em: SAREM, history: History, tol: float, max_iter: int) -> bo
     mixer = Anderson()
     size, best_size = SHARE, np.inf
     target = em.propensity.theta
-    for _ in range(3, max_iter):
+    for _ in range(len(history), max_iter):
         # Coarsely while the propensity is far off; finely at last, or its step is noise.
         inner = max(min(SHARE, size**0.5) * size, tol / 2)
         theta, slope = solve_classifier(em, target, inner)
