@@ -56,6 +56,11 @@ class Units:
             coef[self.excluded] = 0.0
         return np.append(coef, theta[-1] - coef @ self.center)
 
+    def from_user(self, theta: np.ndarray) -> np.ndarray:
+        """The other way round."""
+        coef = theta[:-1] * self.scale
+        return np.append(coef, theta[-1] + theta[:-1] @ self.center)
+
 
 def excluding(rows, columns: np.ndarray):
     """The same rows, where the class model has no coefficients for some columns."""
