@@ -109,6 +109,8 @@ def crossfit_numbers() -> Numbers:
         error = _wide(rows, ["dataset", "label_frequency", "repeat"], "prior_error").abs()
         found |= {f"{name}.{method}": error[method].mean() for method in error}
         found[f"{name}.cells"] = len(error)
+        for dataset, means in error.groupby("dataset").mean().iterrows():
+            found |= {f"{name}.{_name(str(dataset))}.{m}": value for m, value in means.items()}
         for other, suffix in (("SAR-EM", ""), ("SAR-EM/C10", "_C10")):
             worse = error["cross-fit"] - error[other]
             found[f"{name}.worse{suffix}"] = (worse > 0).sum()

@@ -60,8 +60,11 @@ decay. The cross-fit's label model has neither, and took now one factor, now the
    rises with the class probability. Between `kept` and `kept, C=1` the argument does not choose;
    C=10 is the cross-fit's first step as it is.
 3. It went into the library (`cross-fit` below) for the case that no column that varies is left
-   out: a rule on the columns given, with no threshold. Then the verdict's seeds ran. Nothing was
-   changed afterwards.
+   out: a rule on the columns given, with no threshold. Then the verdict's seeds ran. The rule was
+   not changed afterwards.
+4. Later the cross-fit's class prior became an average over scores, chosen on other cells
+   (`experiments/honesty`), and the verdict was measured again on the same seeds, which for that
+   change are not fresh.
 
 "most" is nine tenths of the columns, the true ones among them. There the library does what it
 does elsewhere: what is left out may be enough, and how much is enough is not known.

@@ -44,6 +44,8 @@ Rule: an idea that beats the library's way on the design seeds by two standard e
 difference goes to fresh seeds; one that does not is dropped. What gains as much there, and worsens
 neither propensity nor log loss by as much, goes into the library. Rows, labels and folds are the
 same for all methods of a cell. Differences below zero are gains; standard errors in brackets.
+All of it was measured before the cross-fit's class prior became an average over scores: `cross-fit`
+is the library's way of that time.
 """
 # What decides, and where: the first must fall, the others must not rise.
 DECIDES = (
