@@ -185,7 +185,7 @@ def test_label_models_start_from_the_propensity():
 
 
 def test_derivatives_are_those_of_the_one_likelihood():
-    """A second copy, for speed: boosting asks for them in every round."""
+    """By the odds of a label, not by the posterior: boosting asks for them in every round."""
     rng = np.random.default_rng(1)
     F, e, labelled = rng.normal(0, 4, 500), rng.uniform(0, 1, 500), rng.random(500) < 0.4
     f, not_f = likelihood.sigmoids(np.clip(F, -boosting.LOGIT_LIMIT, boosting.LOGIT_LIMIT))

@@ -2,9 +2,15 @@
 
 import numpy as np
 
-from sarlearn._engine.likelihood import label_odds, label_residual
+from sarlearn._engine.likelihood import (
+    expected_information,
+    label_odds,
+    label_residual,
+    sigmoids,
+)
 
-# Logits beyond it teach the trees nothing more.
+# Beyond it second derivatives are hardly above the least Hessian, which LightGBM needs: a leaf of
+# rows without curvature would get a value of any size.
 LOGIT_LIMIT = 12.0
 LEAST_HESSIAN = 1e-6
 
@@ -19,11 +25,9 @@ def loss_derivatives(
     With the second derivative of ``f`` alone, ``f (1-f)``, two to three times the rounds were
     needed, and one simulated class stayed unlearned.
     """
-    f = 1.0 / (1.0 + np.exp(-np.clip(logits, -LOGIT_LIMIT, LOGIT_LIMIT)))
-    not_f = 1.0 - f
-    odds = label_odds(f, not_f, e, not_e)
-    gradient = -not_f * label_residual(odds, labelled)
-    hessian = odds * not_f**2
+    f, not_f = sigmoids(np.clip(logits, -LOGIT_LIMIT, LOGIT_LIMIT))
+    gradient = -not_f * label_residual(label_odds(f, not_f, e, not_e), labelled)
+    hessian, _, _ = expected_information(f, not_f, e, not_e)
     if audited is not None:
         known = ~np.isnan(audited)
         gradient = np.where(known, f - audited, gradient)

@@ -17,7 +17,7 @@ from scipy.special import logit
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
-from sarlearn._engine.logistic import fit_logistic
+from sarlearn._engine.logistic import fit_logistic, mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.newton import Curvature, Place, Sums, climb
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.units import Units
@@ -62,7 +62,7 @@ def joint_pass(block: Block, parameters: np.ndarray, curved: bool) -> JointSums:
     if curved:
         tt = likelihood.class_curvature(f, not_f, found, observed=True)
         te = likelihood.cross_curvature(found, e, not_e, s)
-        ee = likelihood.propensity_curvature(found, e, not_e, s, observed=True)
+        ee = likelihood.observed_propensity_curvature(found, e, not_e, s)
         sums.hessian = _hessian(X, Xe, counted * tt, counted * te, counted * ee)
     return sums
 
@@ -176,15 +176,9 @@ class JointLogistic:
         parameters = np.zeros(len(self.ridge))
         parameters[: self.n_theta] = naive
         eta = self._rows.matvec(naive[:-1]) + naive[-1]
-        shift = 0.0
-        for _ in range(30):  # Newton for the intercept that gives this prior
-            f, not_f = sigmoids(eta + shift)
-            slope = float(np.average(f * not_f, weights=weight))
-            move = (prior - float(np.average(f, weights=weight))) / max(slope, 1e-3)
-            shift += float(np.clip(move, -2, 2))
-            if abs(move) < 1e-3:
-                break
-        parameters[self.n_theta - 1] += shift
+        parameters[self.n_theta - 1] += shift_for_mean(
+            mean_of_sigmoids(eta, weight), prior, tol=1e-4, max_iter=30
+        )
         parameters[-1] = logit(min(max(label_frequency, 1e-6), 1 - 1e-6))
         return parameters
 

@@ -129,7 +129,7 @@ class BatchLogistic:
             curvatures = (
                 likelihood.class_curvature(f, not_f, found, observed=True),
                 likelihood.cross_curvature(found, e, not_e, s),
-                likelihood.propensity_curvature(found, e, not_e, s, observed=True),
+                likelihood.observed_propensity_curvature(found, e, not_e, s),
             )
             for total, pairs, h in zip(sums, self._pairs(rows), curvatures, strict=True):
                 total += pairs.T @ h

@@ -238,7 +238,7 @@ def em_sums(
     if Xe is None:
         return sums
     if propensity_curvature is not None:
-        np.multiply(new_target, e * not_e, out=propensity_curvature)
+        propensity_curvature[:] = likelihood.propensity_curvature(new_target, e, not_e)
     following = likelihood.propensity_residual(new_target, e, not_e, labelled)
     if target is None:
         return sums + gradients(Xe, following, None)

@@ -31,7 +31,7 @@ from sarlearn._engine.label_pass import (
     standards,
     weighed_propensity,
 )
-from sarlearn._engine.logistic import weight_of
+from sarlearn._engine.logistic import shift_for_mean, weight_of
 from sarlearn._engine.newton import Climb, Curvature, Place, climb
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
@@ -236,14 +236,13 @@ class LabelModel:
     def _intercept_for(self, prior: float, theta: np.ndarray) -> float:
         """About the ``b`` that gives a class prior, to start from."""
         theta = theta.copy()
-        for _ in range(30):
+
+        def mean_at(intercept: float) -> tuple[float, float]:
+            theta[1] = intercept
             sums = self._rows.total(label_pass, theta, self._known, False)
-            surplus = sums.positives / self._total - prior
-            steepness = max(sums.positives_gradient[1] / self._total, 1e-3)
-            theta[1] -= np.clip(surplus / steepness, -2, 2)
-            if abs(surplus) < 1e-2:
-                break
-        return float(theta[1])
+            return sums.positives / self._total, sums.positives_gradient[1] / self._total
+
+        return shift_for_mean(mean_at, prior, tol=1e-2, max_iter=30)
 
     def _climb(self, theta, pull: PriorPull | None = None, max_steps=200, tol=TOLERANCE) -> Climb:
         objective = _Objective(self, pull, tol)

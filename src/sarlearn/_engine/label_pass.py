@@ -76,8 +76,8 @@ def _information(block: Block, f, not_f, e, not_e, spread, target) -> np.ndarray
     information = scaled.T @ scaled
     if looked_at is not None:
         # Where the class is known, the two models have nothing to do with each other.
-        known = np.sqrt(spread * looked_at), np.sqrt(target * e * not_e * looked_at)
-        scaled = _design(block, *known)
+        of_e = likelihood.propensity_curvature(target, e, not_e)
+        scaled = _design(block, np.sqrt(spread * looked_at), np.sqrt(of_e * looked_at))
         for part in (slice(0, 2), slice(2, None)):
             information[part, part] += scaled[:, part].T @ scaled[:, part]
     return information
@@ -103,7 +103,7 @@ def standards(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     center = sums / total[0]
     _, squares = rows.total(_moments, center)
     scale = np.sqrt(squares / total[0])
-    return center, np.where(scale > 1e-12, scale, 1.0)
+    return center, np.where(scale > 1e-13 * np.abs(center), scale, 1.0)
 
 
 def _moments(block: Block, center: np.ndarray | None) -> np.ndarray:

@@ -103,6 +103,11 @@ class Terms(NamedTuple):
     residual: np.ndarray
 
 
+def chance(f, not_f, positive, negative) -> np.ndarray:
+    """``P(seen|x)``."""
+    return f * positive + not_f * negative
+
+
 def terms(f, not_f, seen: Evidence) -> Terms:
     """The terms of rows with class probabilities ``f`` and their complements."""
     missed = not_f * seen.negative
@@ -129,12 +134,15 @@ def propensity_residual(target, e, not_e, labelled) -> np.ndarray:
     return target * np.where(labelled, -not_e, e)
 
 
-def propensity_curvature(found: Terms, e, not_e, labelled, *, observed: bool) -> np.ndarray:
-    """Second derivative by the propensity logit; the observed one may be negative."""
-    complete = found.target * e * not_e
-    if not observed:
-        return complete
-    return complete - found.target * found.not_target * np.where(labelled, not_e, e) ** 2
+def propensity_curvature(target, e, not_e) -> np.ndarray:
+    """Second derivative by the propensity logit, complete: ``q e (1 - e)``."""
+    return target * (e * not_e)
+
+
+def observed_propensity_curvature(found: Terms, e, not_e, labelled) -> np.ndarray:
+    """The observed one, which may be negative."""
+    lost = found.target * found.not_target * np.where(labelled, not_e, e) ** 2
+    return propensity_curvature(found.target, e, not_e) - lost
 
 
 def cross_curvature(found: Terms, e, not_e, labelled) -> np.ndarray:

@@ -7,6 +7,8 @@ from scipy.special import logit
 from scipy.stats import norm
 
 from sarlearn._engine.label_model import RIDGE
+from sarlearn._engine.likelihood import label_odds, label_residual
+from sarlearn._engine.magnitudes import moderate
 from sarlearn._view.parts import Parts
 
 # Penalty on the propensity's standardised slopes in the label model's information.
@@ -35,13 +37,12 @@ class Shares:
         # there are of each kind.
         two_samples = not getattr(parts.final, "single_sample", True)
         self.counted = ~labelled if two_samples else np.ones(len(labelled), dtype=bool)
-        attributes = parts.linear.attributes()
+        attributes = moderate(parts.linear.attributes())
         spread = attributes.std(axis=0)
         attributes = (attributes - attributes.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         self.propensity_design = np.hstack([attributes, np.ones((len(f), 1))])
-        chance = f * self.e
-        odds = chance / (1 - chance)
-        residual = np.where(labelled, 1.0, -odds)
+        odds = label_odds(f, 1 - f, self.e, 1 - self.e)
+        residual = label_residual(odds, labelled)
         score = logit(f)
 
         def design(rows: slice) -> np.ndarray:

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
 from sarlearn._engine.blocks import Block
+from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.survey import rows_needed, strata_of
 from sarlearn._evidence import check_audit, check_audited
 from sarlearn.exceptions import SarlearnWarning, warn
@@ -69,24 +69,11 @@ def store_audit(model, given: "Input") -> None:
 def shift_to_mean(model, given: "Input", class_prior: float) -> None:
     """Shift the logits of ``f`` so that its mean over the rows of the fit is the class prior."""
     weight = given.rows.gather(_weight)
-    model._shift_to(_shift_for(model._fitted_logit(given), weight, class_prior))
+    mean_at = mean_of_sigmoids(model._fitted_logit(given), weight)
+    goal = float(np.clip(class_prior, 1e-9, 1 - 1e-9))
+    model._shift_to(shift_for_mean(mean_at, goal, tol=1e-14 * goal))
     if hasattr(model, "mean_probability_"):
         model.mean_probability_ = class_prior
-
-
-def _shift_for(eta: np.ndarray, weight: np.ndarray, class_prior: float) -> float:
-    """What to add to logits for the mean of the probabilities to be the class prior."""
-    goal = np.clip(class_prior, 1e-9, 1 - 1e-9)
-    low, high = -40.0 - float(eta.max()), 40.0 - float(eta.min())
-    for _ in range(200):
-        shift = (low + high) / 2
-        if np.average(expit(eta + shift), weights=weight) > goal:
-            high = shift
-        else:
-            low = shift
-        if high - low < 1e-13 * (1 + abs(shift)):
-            break
-    return (low + high) / 2
 
 
 def posterior_of(posterior: np.ndarray, audited, labelled: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.chances import chance_terms, fit_chances
 from sarlearn._engine.columns import conditioned
@@ -167,8 +168,9 @@ def _histories(visits, f, e) -> tuple[dict[str, float], dict[str, float]]:
             word[open_] = np.where(history, "1", "0")
             name = "".join(word)
             part = e[rows][:, open_]
-            chance = f[rows] * np.prod(np.where(history, part, 1 - part), axis=1)
-            chance = chance + (0.0 if history.any() else 1.0) * (1 - f[rows])
+            positive = np.prod(np.where(history, part, 1 - part), axis=1)
+            negative = 0.0 if history.any() else 1.0
+            chance = likelihood.chance(f[rows], 1 - f[rows], positive, negative)
             expected[name] = float(chance.sum())
             observed[name] = float((visits[rows][:, open_] == history).all(axis=1).sum())
     return observed, expected
@@ -177,14 +179,14 @@ def _histories(visits, f, e) -> tuple[dict[str, float], dict[str, float]]:
 def _numbers(visits, f, e) -> tuple[dict[str, float], dict[str, float]]:
     """Rows with each number of labels, by the distribution of a sum of unequal coins."""
     n, n_chances = visits.shape
-    chance = np.zeros((n, n_chances + 1))
-    chance[:, 0] = 1.0
+    positive = np.zeros((n, n_chances + 1))
+    positive[:, 0] = 1.0
     for j in range(n_chances):
         p = np.where(np.isnan(visits[:, j]), 0.0, e[:, j])[:, None]
-        chance[:, 1:] = chance[:, 1:] * (1 - p) + chance[:, :-1] * p
-        chance[:, :1] *= 1 - p
-    chance *= f[:, None]
-    chance[:, 0] += 1 - f
+        positive[:, 1:] = positive[:, 1:] * (1 - p) + positive[:, :-1] * p
+        positive[:, :1] *= 1 - p
+    negative = np.arange(n_chances + 1) == 0
+    chance = likelihood.chance(f[:, None], 1 - f[:, None], positive, negative)
     found = np.bincount(np.nansum(visits, axis=1).astype(int), minlength=n_chances + 1)
     names = [f"{k} labels" for k in range(n_chances + 1)]
     return (

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from sarlearn._compat import safe_indexing
+from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
 from sarlearn._view.parts import Parts, value_text
 
 MAX_REASONS = 3
@@ -142,14 +142,10 @@ def review(hidden: np.ndarray, ends: list[float] | None) -> dict[str, Any]:
 def _shifted(posterior: np.ndarray, total: float) -> np.ndarray:
     """The posteriors with all odds times one factor, so that they add up to ``total``."""
     score = logit(np.clip(posterior, 1e-12, 1 - 1e-12))
-
-    def excess(shift: float) -> float:
-        return float(expit(score + shift).sum()) - total
-
-    least, most = excess(-60.0), excess(60.0)
-    if least >= 0 or most <= 0:
-        return np.full(len(posterior), float(np.clip(total / len(posterior), 0, 1)))
-    return expit(score + brentq(excess, -60.0, 60.0))
+    mean = float(np.clip(total / len(posterior), 0, 1))
+    if mean in (0.0, 1.0):
+        return np.full(len(posterior), mean)
+    return expit(score + shift_for_mean(mean_of_sigmoids(score), mean, tol=1e-14))
 
 
 def _round_depths(n_rows: int) -> list[int]:

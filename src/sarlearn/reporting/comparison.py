@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+from scipy.special import logit
 from scipy.stats import spearmanr
 from sklearn.base import clone
 
@@ -11,6 +12,7 @@ from sarlearn._engine.likelihood import log_chance
 from sarlearn._view.curves import label_calibration
 from sarlearn._view.parts import Parts, fitted_to
 from sarlearn.classifiers._trust import no_second_look
+from sarlearn.classifiers.base import posterior
 
 # Beyond this many rows the other models are fitted to a sample, and the report says so: it should
 # not take longer than the fit it tells of. Other classifiers than the logistic one take far longer.
@@ -39,7 +41,7 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
             approaches.append(("SCAR", scar, *_predictions(scar, matrix)))
         naive = _naive(parts.final, matrix, s)
     approaches.append(("naive", None, naive, np.ones(len(rows))))
-    everyone = np.where(chosen, 1.0, _posterior(*sar))
+    everyone = posterior(logit(sar[0]), sar[1], chosen)
     hidden = everyone[~chosen]
     n_hidden = positives_of(parts.final, sar[0], everyone, chosen) - chosen.sum()
     n_top = int(np.clip(round(n_hidden), 10, max(10, len(hidden) // 2)))
@@ -47,10 +49,10 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
     results = []
     for name, model, f, e in approaches:
         predicted = f * e
-        everyone = np.where(chosen, 1.0, _posterior(f, e))
-        posterior = everyone[~chosen]
+        everyone = posterior(logit(f), e, chosen)
+        found = everyone[~chosen]
         # Without hidden positives every posterior is 0; people then rank by P(s=1|x).
-        score = f[~chosen] if name == "naive" else posterior
+        score = f[~chosen] if name == "naive" else found
         calibration = label_calibration(chosen, predicted, n_bins)
         positives = positives_of(model, f, everyone, chosen)
         results.append(
@@ -105,11 +107,6 @@ def draw_rows(labelled: np.ndarray, n_rows: int) -> np.ndarray:
 
 def _predictions(model, matrix) -> tuple[np.ndarray, np.ndarray]:
     return model.predict_proba(matrix)[:, 1], model.predict_propensity(matrix)
-
-
-def _posterior(f: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """``P(y=1 | x, s=0) = f (1 - e) / (1 - f e)``."""
-    return f * (1 - e) / np.maximum(1 - f * e, np.finfo(float).tiny)
 
 
 def _naive(final, matrix, s) -> np.ndarray:
