@@ -146,3 +146,20 @@ def test_a_limit_of_iterations_is_reported(data):
     fit = model.climb(model.start(model.naive(s), 0.3, s), s, max_iter=1)
     assert not fit.converged
     assert fit.n_iter == 1
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_where_columns_have_their_zero_does_not_matter(data, as_sparse):
+    X, s = data
+    far = X + np.array([0.0, 2_460_000.0, 2_460_000.0, 0.0])
+    near, there = model_of(X), model_of(sparse.csr_array(far) if as_sparse else far)
+    expected, found = near.fit(s), there.fit(s)
+    assert found.value == pytest.approx(expected.value, abs=1e-4)
+    theirs, ours = there.to_user(found.parameters), near.to_user(expected.parameters)
+    slopes = np.delete(np.arange(len(ours)), [X.shape[1], -1])
+    np.testing.assert_allclose(theirs[slopes], ours[slopes], atol=1e-3)
+    np.testing.assert_allclose(
+        there.probabilities(there.from_user(theirs)),
+        near.probabilities(expected.parameters),
+        atol=1e-3,
+    )

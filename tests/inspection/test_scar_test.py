@@ -86,9 +86,12 @@ def test_labels_are_simulated_from_both_models():
     assert np.mean(counts) == pytest.approx(np.sum(f * e), abs=4 * np.sqrt(s.sum() / 40))
 
 
-def test_the_scale_of_the_columns_does_not_matter():
+def test_the_scale_and_the_zero_of_the_columns_do_not_matter():
     X, s = make(1, slope=1)
     one = scar_test(X, s, [2], n_draws=19, random_state=0)
+    far = scar_test(X + [0, 1e6, 1e4], s, [2], n_draws=19, random_state=0)
+    assert far.statistic == pytest.approx(one.statistic, abs=1e-4)
+    assert far.p_value == one.p_value
     other = scar_test(X * [10, 5, 0.02], s, [2], n_draws=19, random_state=0)
     assert other.statistic == pytest.approx(one.statistic, abs=1e-6)
     np.testing.assert_allclose(other.null_statistics, one.null_statistics, atol=1e-4)

@@ -3,8 +3,8 @@
     P(s=1|x) = f e,   f = sigmoid(theta . x + theta_0),   e = sigmoid(phi . x_e + phi_0)
 
 The maximum is that of SAR-EM with ``decay=1``. Newton's method reaches it in a handful of passes
-from a good start, which EM does not: on 5,000 x 20 a refit took 5 passes instead of 60. Parameters
-are kept as one vector: theta, theta_0, phi, phi_0, in the units of the columns.
+from a good start, which EM does not. Parameters are kept as one vector: theta, theta_0, phi, phi_0,
+for columns as ``columns.conditioned`` makes them; ``to_user`` and ``from_user`` convert.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,10 +16,11 @@ from scipy.special import logit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.columns import conditioned
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
 from sarlearn._engine.logistic import fit_logistic, mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.newton import Curvature, Place, Sums, climb
-from sarlearn._engine.rows import Rows
+from sarlearn._engine.rows import Rows, stack
 from sarlearn._engine.units import Units
 
 # Label frequencies from which a fit starts that has nothing better.
@@ -86,18 +87,32 @@ class JointLogistic:
 
     def __init__(self, X, columns, *, C: float, propensity_C: float, extra=None):
         self.n_rows, self.n_columns = X.shape
+        rows = conditioned(RowBlocks(X))
+        units, units_e = rows.units, rows.units.of(columns)
+        if not units.is_plain:
+            X = stack(rows.each(_matrix))
         Xe = X[:, columns]
         Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=np.float64)
         if extra is not None:
-            X = _append(X, extra)
+            X, units = _append(X, extra), _with_plain(units, extra.shape[1])
         #: ``X`` and ``X_e``, without a column for the intercept.
         self.design = X, Xe
         self._rows = RowBlocks(X).attach(Xe=Xe)
         self.n_theta = X.shape[1] + 1
-        ridge = Units.plain(X.shape[1]).ridge(C, float(self.n_rows))
+        self._C, self._units = C, (units, units_e)
+        ridge = units.ridge(C, float(self.n_rows))
         ridge[self.n_columns : -1] = 1e-6
-        of_e = Units.plain(len(columns)).ridge(propensity_C, float(self.n_rows))
-        self.ridge = np.append(ridge, of_e)
+        self.ridge = np.append(ridge, units_e.ridge(propensity_C, float(self.n_rows)))
+
+    def to_user(self, parameters) -> np.ndarray:
+        """Parameters for the columns as they were given."""
+        parts = zip(self._units, np.split(parameters, [self.n_theta]), strict=True)
+        return np.concatenate([units.to_user(part) for units, part in parts])
+
+    def from_user(self, parameters) -> np.ndarray:
+        """The other way round."""
+        parts = zip(self._units, np.split(parameters, [self.n_theta]), strict=True)
+        return np.concatenate([units.from_user(part) for units, part in parts])
 
     def _labelled(self, labelled, weight) -> Rows:
         return self._rows.attach(labelled=np.asarray(labelled), weight=weight)
@@ -166,8 +181,7 @@ class JointLogistic:
 
     def naive(self, labelled, weight=None) -> np.ndarray:
         """Logistic regression of the labels: the class model of SCAR's starts."""
-        C = 1 / self.ridge[0]
-        return fit_logistic(self._rows, labelled.astype(float), weight, C, tol=1e-3).theta
+        return fit_logistic(self._rows, labelled.astype(float), weight, self._C, tol=1e-3).theta
 
     def start(self, naive: np.ndarray, label_frequency: float, labelled, weight=None):
         """The naive model with as many positives as a label frequency says."""
@@ -260,6 +274,18 @@ def _products(left, h: np.ndarray, right) -> np.ndarray:
     out[:-1, :-1] = product.toarray() if sparse.issparse(product) else product
     out[:-1, -1], out[-1, :-1], out[-1, -1] = left.T @ h, right.T @ h, h.sum()
     return out
+
+
+def _matrix(block: Block):
+    return block.X
+
+
+def _with_plain(units: Units, n_more: int) -> Units:
+    """Units of the same columns and of some more, to which nothing was done."""
+    more = Units.plain(n_more)
+    rescaled = None if units.rescaled is None else np.append(units.rescaled, np.zeros(n_more, bool))
+    center, scale = np.append(units.center, more.center), np.append(units.scale, more.scale)
+    return Units(center, scale, rescaled)
 
 
 def _append(X, columns):

@@ -239,20 +239,15 @@ class _Newton:
         self._joint = JointLogistic(
             X, parts.propensity_positions, C=final.C, propensity_C=final.propensity_C
         )
-        self._start = np.concatenate(
-            [
-                final.coef_[0],
-                final.intercept_,
-                final.propensity_coef_[0],
-                final.propensity_intercept_,
-            ]
-        )
+        fitted = [final.coef_[0], final.intercept_]
+        fitted += [final.propensity_coef_[0], final.propensity_intercept_]
+        self._start = self._joint.from_user(np.concatenate(fitted))
 
     def __call__(self, counts: np.ndarray):
         weight = counts.astype(np.float64)
         fit = self._joint.climb(self._start, self._labelled, weight)
         model = copy.copy(self._final)
-        theta, phi = np.split(fit.parameters, [self._joint.n_theta])
+        theta, phi = np.split(self._joint.to_user(fit.parameters), [self._joint.n_theta])
         model.coef_, model.intercept_ = theta[None, :-1], theta[-1:]
         model.propensity_coef_, model.propensity_intercept_ = phi[None, :-1], phi[-1:]
         model.class_prior_ = self._joint.class_prior(fit.parameters, weight)
@@ -268,7 +263,8 @@ class _Newton:
         except LinAlgError:
             return None
         inverse = cho_solve(factor, np.eye(len(information)))
-        errors = np.sqrt(np.diag(inverse))
+        to_user = np.array([self._joint.to_user(one) for one in np.eye(len(information))])
+        errors = np.sqrt(np.einsum("ij,ik,kj->j", to_user, inverse, to_user))
         n_theta = self._joint.n_theta
         f, _ = self._joint.probabilities(self._start)
         push_f, push_e = self._joint.scores(self._start, self._labelled)

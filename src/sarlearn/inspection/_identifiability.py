@@ -273,7 +273,7 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
         [final.coef_[0], final.intercept_, final.propensity_coef_[0], final.propensity_intercept_]
     )
     (rng,) = generators(random_state, 1)
-    starts = [fitted] + _random_starts(joint, labelled, n_starts - 1, rng)
+    starts = [joint.from_user(fitted)] + _random_starts(joint, labelled, n_starts - 1, rng)
     found = [joint.climb(start, labelled) for start in starts]
     found.sort(key=lambda fit: -fit.value)
     best = found[0]

@@ -229,7 +229,7 @@ def scar_test(
         n_labelled=int(rows.labelled.sum()),
         flexible=flexible,
         null_statistics=drawn,
-        propensity_coef=alternative[test.null.n_theta : -1] / scaler.scale_[columns],
+        propensity_coef=test.propensity_coef(alternative) / scaler.scale_[columns],
     )
 
 
@@ -265,6 +265,10 @@ class _Test:
             again = alternative.climb(np.array(lower), labelled[:, full]).value
             value[full] = np.maximum(value[full], again)
         return np.maximum(2 * (value - null.value), 0.0)
+
+    def propensity_coef(self, parameters) -> np.ndarray:
+        """Of the alternative."""
+        return self.alternative.to_user(parameters)[self.null.n_theta : -1]
 
     def _nested(self, parameters) -> np.ndarray:
         return nest(parameters, self.null.n_theta, [], self._columns)
