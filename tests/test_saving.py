@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import sarlearn
 from conftest import make_pu
 from sarlearn import _model_file, priors, saving
+from sarlearn.exceptions import ForeignTypesWarning
 from sarlearn.saving import load, load_file, save
 from sarlearn.tables import make_table_classifier
 from table_data import patients
@@ -91,7 +92,7 @@ def test_unknown_types_are_refused_by_name(tmp_path):
     data = make_pu(300, 4)
     model = make_pipeline(FunctionTransformer(double), sarlearn.SAREMClassifier([0]))
     model.fit(data.X, data.s)
-    with pytest.warns(UserWarning, match=r"holds .*double, which sarlearn.load refuses"):
+    with pytest.warns(ForeignTypesWarning, match=r"holds .*double, which sarlearn.load refuses"):
         save(model, tmp_path / "m.skops")
     with pytest.raises(ValueError, match=r"not known to be safe: .*double.*trusted") as caught:
         load(tmp_path / "m.skops")

@@ -109,14 +109,9 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
     with write_atomically(path) as temporary:
         temporary.write_bytes(data)
     if foreign:
-        from sarlearn.exceptions import SarlearnWarning, warn
+        from sarlearn.exceptions import ForeignTypesWarning, warn
 
-        warn(
-            SarlearnWarning(
-                f"The model holds {', '.join(foreign)}, which sarlearn.load refuses unless it is "
-                f"called with trusted={foreign!r}."
-            )
-        )
+        warn(ForeignTypesWarning(foreign))
 
 
 def load(path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES):

@@ -126,7 +126,7 @@ def test_audits_break_the_tie_for_the_cross_fit():
     ],
     ids=["sar-em", "cross-fit", "naive Bayes"],
 )
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnansweredStrataWarning")
 def test_a_known_draw_gives_the_class_prior_and_f_follows(learner):
     X, y, s, _ = weak(1, 1500)
     learner.fit(X, s)

@@ -14,6 +14,7 @@ from dataset_tools import CONTENT, DATA, DIGEST, TEXT
 from sarlearn import datasets
 from sarlearn.datasets import _files, _loaders
 from sarlearn.datasets._files import DataFile, obtain
+from sarlearn.exceptions import CacheWarning
 
 pytestmark = pytest.mark.usefixtures("no_data")
 
@@ -140,6 +141,6 @@ def test_a_cache_that_cannot_be_written_only_warns(monkeypatch, tmp_path):
     monkeypatch.setenv("SARLEARN_DATA", str(DATA))
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="Could not keep .* set SARLEARN_CACHE"):
+    with pytest.warns(CacheWarning, match="Could not keep .* set SARLEARN_CACHE"):
         data = datasets.load_breast_cancer_wisconsin()
     assert data.X.shape == (683, 9)

@@ -9,7 +9,7 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.survey import rows_needed, strata_of
 from sarlearn._evidence import check_audit, check_audited
-from sarlearn.exceptions import SarlearnWarning, warn
+from sarlearn.exceptions import UnansweredStrataWarning, warn
 
 if TYPE_CHECKING:
     from sarlearn.classifiers.base import Input
@@ -48,13 +48,7 @@ def store_audit(model, given: "Input") -> None:
         labelled, audit.known, audit.probability, audit.round_of, given.rows.gather(_weight)
     )
     if strata is None:
-        warn(
-            SarlearnWarning(
-                "Some strata of the audit have no answer yet, so the class prior rests on the "
-                "likelihood, and on the model. Check the rows in the order suggested: its first "
-                "rows reach every stratum."
-            )
-        )
+        warn(UnansweredStrataWarning(model.n_audited_))
         return
     share = model.label_frequency_ * model.class_prior_
     model.class_prior_ = float(strata.estimate)

@@ -32,7 +32,7 @@ from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR
 from sarlearn.classifiers._trust import range_only
 from sarlearn.classifiers.base import Input, PUClassifier
-from sarlearn.exceptions import NotConvergedWarning, SarlearnWarning, warn
+from sarlearn.exceptions import EqualChancesWarning, FewChancesWarning, NotConvergedWarning, warn
 
 # Half the width of a 95 % interval, in standard errors.
 Z = 1.959963984540054
@@ -276,20 +276,9 @@ class RepeatedSARClassifier(PUClassifier):
         first = np.take_along_axis(held, np.argmax(~np.isnan(visits), axis=1)[:, None, None], 1)
         self._chances_alike = bool(np.all(np.isnan(held) | (held == first)))
         if mean < 2:
-            warn(
-                SarlearnWarning(
-                    f"Rows have {mean:.2f} chances on average. With fewer than two, class and "
-                    "propensity are told apart by the shape of the two models alone: the class "
-                    "prior is not reliable."
-                )
-            )
+            warn(FewChancesWarning(mean))
         elif self._chances_alike and visits.shape[1] == 2:
-            warn(
-                SarlearnWarning(
-                    "Two chances per row without attributes of their own identify one propensity "
-                    "for both; whether the chances depend on each other cannot be seen from them."
-                )
-            )
+            warn(EqualChancesWarning(visits.shape[1]))
 
     def _sure(self) -> str:
         low, high = self.class_prior_range_

@@ -220,14 +220,9 @@ def keep(path: Path, data: bytes) -> None:
         finally:
             Path(temporary).unlink(missing_ok=True)
     except OSError as error:
-        from sarlearn.exceptions import SarlearnWarning, warn
+        from sarlearn.exceptions import CacheWarning, warn
 
-        warn(
-            SarlearnWarning(
-                f"Could not keep {path} for the next time ({error}); set SARLEARN_CACHE to a "
-                "directory that can be written."
-            )
-        )
+        warn(CacheWarning(str(path), str(error)))
 
 
 def _decompress(raw: bytes, zip_member: str | None, limit: int) -> bytes:

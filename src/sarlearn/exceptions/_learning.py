@@ -314,3 +314,77 @@ class NotSeparatedWarning(SarlearnWarning):
             "columns that have nothing to do with the class, or compare with estimators on scores "
             "(compare_priors)."
         )
+
+
+@dataclass(eq=False)
+class UnansweredStrataWarning(SarlearnWarning):
+    """Some strata of an audit have no answer, so the class prior rests on the model.
+
+    Parameters
+    ----------
+    n_audited : int
+        Unlabelled rows whose class is known.
+
+    See Also
+    --------
+    sarlearn.audit.suggest_audit : Unlabelled rows whose true class is worth finding out.
+    """
+
+    n_audited: int
+
+    def __str__(self) -> str:
+        return (
+            f"Some strata of the audit have no answer yet (of {self.n_audited}), so the class "
+            "prior rests on the likelihood, and on the model. Check the rows in the order "
+            "suggested: its first rows reach every stratum."
+        )
+
+
+@dataclass(eq=False)
+class FewChancesWarning(SarlearnWarning):
+    """Rows have fewer than two chances to be labelled on average.
+
+    Parameters
+    ----------
+    mean_chances : float
+        Chances per row.
+
+    See Also
+    --------
+    sarlearn.RepeatedSARClassifier :
+        Classifier and propensity where every row has several chances to be labelled.
+    """
+
+    mean_chances: float
+
+    def __str__(self) -> str:
+        return (
+            f"Rows have {self.mean_chances:.2f} chances on average. With fewer than two, class and "
+            "propensity are told apart by the shape of the two models alone: the class prior is "
+            "not reliable."
+        )
+
+
+@dataclass(eq=False)
+class EqualChancesWarning(SarlearnWarning):
+    """Chances without attributes of their own are too few to show whether they are independent.
+
+    Parameters
+    ----------
+    n_chances : int
+        Chances per row.
+
+    See Also
+    --------
+    sarlearn.inspection.history_test :
+        Compare the histories of labels with what the model expects (MacKenzie and Bailey 2004).
+    """
+
+    n_chances: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_chances} chances per row without attributes of their own identify one "
+            "propensity for all of them; whether the chances depend on each other cannot be seen "
+            "from them."
+        )

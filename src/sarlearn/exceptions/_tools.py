@@ -146,3 +146,53 @@ class OtherVersionWarning(SarlearnWarning):
             f"{self.path} was saved with {self.library} {self.saved}, and this is {self.running}: "
             "check a few predictions, or fit the model again."
         )
+
+
+@dataclass(eq=False)
+class ForeignTypesWarning(SarlearnWarning):
+    """A saved model holds types that ``load`` refuses unless they are trusted.
+
+    Parameters
+    ----------
+    types : sequence of str
+        Their full names.
+
+    See Also
+    --------
+    sarlearn.load : Load a model saved by ``save``.
+    """
+
+    types: Sequence[str]
+
+    def __str__(self) -> str:
+        return (
+            f"The model holds {', '.join(self.types)}, which sarlearn.load refuses unless it is "
+            f"called with trusted={list(self.types)!r}."
+        )
+
+
+@dataclass(eq=False)
+class CacheWarning(SarlearnWarning):
+    """A file could not be kept for the next time.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    reason : str
+        What the operating system says.
+
+    See Also
+    --------
+    sarlearn.datasets.load_uci :
+        One of fourteen UCI sets as prepared for published studies of biased labels.
+    """
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"Could not keep {self.path} for the next time ({self.reason}); set SARLEARN_CACHE to "
+            "a directory that can be written."
+        )
