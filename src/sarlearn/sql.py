@@ -223,8 +223,8 @@ def _propensity_logit(learner, terms_of: Callable) -> str | None:
         coef = np.zeros(learner.coef_.shape[1])
         coef[learner.propensity_features_] = learner.propensity_coef_[0]
         return _logit(terms_of(coef), float(learner.propensity_intercept_[0]))
-    if hasattr(learner, "predict_propensity"):  # SCAR: one label frequency for all rows
-        c = learner.label_frequency_
+    if hasattr(learner, "predict_propensity"):  # one number for all rows
+        c = float(learner._propensity(np.zeros((1, learner.coef_.shape[1])))[0])
         return _number(float(np.log(c) - np.log1p(-min(c, 1 - 1e-16))))
     return None
 

@@ -35,11 +35,49 @@ def test_every_learner_has_the_same_attributes(learner):
     assert model.converged_ in (True, False)
     assert set(model.history_) >= HISTORY
     assert {np.ndim(values) for values in model.history_.values()} == {1}
-    if learner is not KnownPropensityClassifier:  # it is told the propensity of the rows of fit
-        assert model.predict_propensity(data.X).shape == (600,)
-        posterior = model.predict_posterior(data.X, data.s)
-        assert (posterior[data.s] == 1).all()
-        assert ((posterior >= 0) & (posterior <= 1)).all()
+    assert model.predict_propensity(data.X).shape == (600,)
+    posterior = model.predict_posterior(data.X, data.s)
+    assert (posterior[data.s] == 1).all()
+    assert ((posterior >= 0) & (posterior <= 1)).all()
+
+
+def test_a_known_propensity_of_each_row_is_asked_for_again():
+    data = make_pu(600, 4)
+    model = KnownPropensityClassifier().fit(data.X, data.s, propensity=data.e)
+    assert not hasattr(model, "predict_propensity")
+    with pytest.raises(ValueError, match="propensity is needed"):
+        model.predict_posterior(data.X, data.s)
+    found = model.predict_posterior(data.X, data.s, propensity=data.e)
+    f = model.predict_proba(data.X)[:, 1]
+    expected = np.where(data.s, 1.0, f * (1 - data.e) / (1 - f * data.e))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    audited = np.where(np.arange(600) < 5, 0.0, np.nan)
+    audited[data.s] = np.nan
+    seen = model.predict_posterior(data.X, data.s, audited, propensity=data.e)
+    assert (seen[:5][~data.s[:5]] == 0).all()
+    np.testing.assert_array_equal(seen[5:], found[5:])
+
+
+def test_one_known_propensity_is_remembered():
+    data = make_pu(600, 4)
+    model = KnownPropensityClassifier().fit(data.X, data.s, propensity=0.7)
+    assert (model.predict_propensity(data.X) == 0.7).all()
+    given = model.predict_posterior(data.X, data.s, propensity=np.full(600, 0.7))
+    np.testing.assert_array_equal(model.predict_posterior(data.X, data.s), given)
+
+
+def test_weighting_has_a_history():
+    data = make_pu(600, 4)
+    model = KnownPropensityClassifier("weighting").fit(data.X, data.s, propensity=data.e)
+    scar = SCARClassifier(BestBinEstimator(random_state=0), method="weighting")
+    for one in (model, scar.fit(data.X, data.s)):
+        values = one.history_["penalized_log_likelihood"]
+        assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
+        assert one.n_iter_ >= len(values) >= 3
+    assert model.history_["class_prior"][-1] == pytest.approx(model.class_prior_, abs=1e-6)
+    targets, f = data.s / data.e, model.predict_proba(data.X)[:, 1]
+    risk = -np.sum(targets * np.log(f) + (1 - targets) * np.log1p(-f))
+    assert model.history_["log_likelihood"][-1] == pytest.approx(-risk, rel=1e-6)
 
 
 def test_names_of_columns_mean_the_same_everywhere():

@@ -104,13 +104,15 @@ def fit_logistic(
     curvature: Curvature | WideCurvature | None = None,
     tol: float = 1e-6,
     max_iter: int = 100,
+    report: Callable[[Place], None] = lambda place: None,
 ) -> Climb:
     """Minimise the penalised loss.
 
     Stops when the root mean square change of the logits that one more step would make (weighted by
     ``f (1 - f)``) is below ``tol``; that step is still taken. ``start`` and ``curvature`` may come
     from another fit: the curvature does not depend on the targets. ``target`` is an array, or a
-    function that gives the targets of a block; ``weight`` None means the rows' own.
+    function that gives the targets of a block; ``weight`` None means the rows' own. ``report`` is
+    called with each place that is reached on all rows.
     """
     if not callable(target):
         rows, target = rows.attach(target=target), attrgetter("target")
@@ -121,7 +123,9 @@ def fit_logistic(
         if part is not None:
             start = fit_logistic(part, target, None, C, start=start, tol=1e-2).theta
     problem = LogisticProblem(rows, target, C, tol)
-    return climb(problem, start, max_iter=max_iter, curvature=curvature, last_step=True)
+    return climb(
+        problem, start, max_iter=max_iter, curvature=curvature, last_step=True, report=report
+    )
 
 
 def logistic_pass(block: Block, target, theta, curved: bool, wide: bool) -> LogisticSums:

@@ -72,8 +72,10 @@ def lazily(about: Callable[[Any], dict] = lambda model: {}) -> Callable[[Callabl
         def chosen(self, X, *s, **named):
             if not is_dask(X) and not is_batches(X):
                 return method(self, X, *s, **named)
-            if any(value is not None for value in (*s[1:], *named.values())):
-                raise ValueError("audited is for rows in memory; put the classes in afterwards.")
+            known = dict(zip(("audited",), s[1:], strict=False)) | named
+            for name, value in known.items():
+                if value is not None:
+                    raise ValueError(f"{name} is for rows in memory; predict parts of them.")
             from sklearn.utils.validation import check_is_fitted
 
             check_is_fitted(self)

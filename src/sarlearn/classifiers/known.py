@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
 
 from sarlearn._compat import (
     HasMethods,
@@ -21,21 +22,27 @@ from sarlearn._engine.kernels import logits
 from sarlearn._engine.known import run_known
 from sarlearn._engine.known_prior import HeldSAREM, KnownPrior, run_held
 from sarlearn._engine.logistic import fit_logistic, weight_of
+from sarlearn._engine.newton import Place
 from sarlearn._engine.propensity import KnownPropensity, label_share, watch
 from sarlearn._engine.rows import Rows
-from sarlearn._engine.stopping import TOLERANCE, ModelSlopeRule
-from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._audits import store_audit
+from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
+from sarlearn._validation import check_propensity, encode_new_labels
+from sarlearn.backends import lazily, refuse_dask
+from sarlearn.classifiers._audits import posterior_of, store_audit
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
     Input,
     PUClassifier,
-    store_prior,
+    posterior,
     store_result,
 )
-from sarlearn.exceptions import NoPropensityWarning, NotConvergedWarning, warn
+from sarlearn.exceptions import NoPropensityWarning, warn
+
+
+def _knows_one_propensity(model) -> bool:
+    return getattr(model, "propensity_", None) is not None
 
 
 class KnownPropensityClassifier(PUClassifier):
@@ -73,7 +80,10 @@ class KnownPropensityClassifier(PUClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_, class_prior_, label_frequency_, n_iter_, converged_, history_
-        As for :class:`SAREMClassifier`; ``history_`` for ``method="em"``.
+        As for :class:`SAREMClassifier`. With ``method="weighting"`` the log-likelihood in
+        ``history_`` is that of the true classes, as inverse propensities estimate it.
+    propensity_ : float or None
+        The propensity where it is one number; None where it was given for each row.
     class_prior_from_labels_ : float
         What the labels alone would have said; other than ``class_prior_`` where more is known. For
         ``method="em"`` with logistic regression.
@@ -191,6 +201,7 @@ class KnownPropensityClassifier(PUClassifier):
                 self._fit_em(conditioned(given.rows), prior)
             else:
                 self._fit_estimator(given)
+        self.propensity_ = float(e) if np.ndim(e) == 0 else None
         store_audit(self, given)
         if prior is not None and not self.class_prior_by_design_:
             settle(self, given, prior, prior.interval)
@@ -238,14 +249,72 @@ class KnownPropensityClassifier(PUClassifier):
                 f"The mean of s/propensity, which estimates the class prior, is {prior:.3f}; it "
                 "must be below 1. The propensities are too small for so many labels."
             )
-        tol = self.tol or 1e-8
-        fit = fit_logistic(rows, inverse_targets, None, self.C, tol=tol, max_iter=self.max_iter)
+        history = History(reporter(self, self.max_iter))
+
+        def record(place: Place) -> None:
+            # The last entry of the gradient is the sum of f - s/e.
+            mean = prior + place.sums.gradient[-1] / total
+            history.record(-place.sums.value, -place.value, np.nan, mean)
+
+        fit = fit_logistic(
+            rows,
+            inverse_targets,
+            None,
+            self.C,
+            tol=self.tol or 1e-8,
+            max_iter=self.max_iter,
+            report=record,
+        )
         self._store_classifier(rows.units.to_user(fit.theta))
-        self.n_iter_, self.converged_ = fit.passes, fit.converged
-        if not fit.converged:
-            warn(NotConvergedWarning(self.max_iter))
-        prior = rows.total(_weighed, Probabilities(fit.theta)) / total
-        store_prior(self, prior, label_share(rows))
+        result = EMResult(fit.passes, fit.converged, history.as_dict())
+        mean = rows.total(_weighed, Probabilities(fit.theta)) / total
+        store_result(self, result, mean, label_share(rows))
+
+    def _propensity(self, X, propensity=None) -> np.ndarray:
+        given = self.propensity_ if propensity is None else propensity
+        if given is None:
+            raise ValueError("propensity is needed: fit was given one for each row, not a model.")
+        return check_propensity(given, np.zeros(X.shape[0], dtype=bool))
+
+    @available_if(_knows_one_propensity)
+    @lazily()
+    def predict_propensity(self, X) -> np.ndarray:
+        """``e = P(s=1|y=1)``, where ``fit`` was given one number for all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows to predict for.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._propensity(self._check_predict(X))
+
+    @lazily()
+    def predict_posterior(self, X, s, audited=None, propensity=None) -> np.ndarray:
+        """``P(y=1|x,s)``: 1 for labelled rows, ``f (1-e) / (1 - f e)`` for the others.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows to predict for.
+        s : array-like of shape (n_rows,)
+            Labels, in the values that ``fit`` saw; a missing one means unlabelled.
+        audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, where someone has looked: it is then the posterior.
+        propensity : float or array-like of shape (n_rows,), default=None
+            ``P(s=1|y=1,x)`` of these rows; needed unless ``fit`` was given one number.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        X = self._check_predict(X)
+        labelled = encode_new_labels(s, self.classes_, X.shape[0])
+        found = posterior(self._logit(X), self._propensity(X, propensity), labelled)
+        return posterior_of(found, audited, labelled)
 
 
 def inverse_targets(block: Block) -> np.ndarray:

@@ -55,7 +55,7 @@ class SCARClassifier(SARClassifier):
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         Of the classifier, in logits. Absent with ``classifier``.
     n_iter_, converged_, history_
-        As for :class:`SAREMClassifier`; ``history_`` for ``method="em"``.
+        As for :class:`KnownPropensityClassifier`.
 
     See Also
     --------
