@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r
 from sklearn.model_selection import train_test_split
 
 from sarlearn import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier, baselines
-from sarlearn.datasets import load_uci
+from sarlearn.datasets import load_adult, load_uci
 from sarlearn.metrics import class_prior_error
 
 from ..harness.cells import Fields, seed_from
@@ -31,7 +31,10 @@ TOLD = ["SAR-EM", "SAR-EM, C=10", "cross-fit", "boosted"]
 
 @lru_cache(maxsize=4)
 def load(name: str):
-    """Rows and true classes of a set."""
+    """Rows and true classes of a set; in Adult the study's positives are those above 50K."""
+    if name == "Adult":
+        data = load_adult()
+        return data.X, 1 - data.y
     data = load_uci(name)
     return data.X, data.y
 
