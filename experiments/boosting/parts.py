@@ -85,7 +85,7 @@ def _labels(model, scores, attributes, labelled) -> LabelFit:
         attributes,
         labelled,
         propensity_ridge=model.propensity_ridge,
-        slope_pull=BoostingSettings().slope_pull,
+        slope_penalty=BoostingSettings().slope_penalty,
         pseudo_counts=PseudoCounts(count, count),
     ).fit()
 

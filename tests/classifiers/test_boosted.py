@@ -316,7 +316,7 @@ def test_inspection_takes_categories_and_gaps(data):
     assert set(compared.groups) == {"none", "full", "basic"}
     found = goodness_of_fit(model, table, data.s)
     assert found.flexible
-    assert not found.bends
+    assert not found.nonlinear
     assert "boost" not in " ".join(found.problems)
     # Held out: trees are surer of the rows that they were grown from.
     assert found.misfit == pytest.approx(model.goodness_["misfit"], abs=2.0)

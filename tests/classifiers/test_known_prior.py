@@ -38,7 +38,7 @@ def solution(reference, start, class_prior):
     """
     total = reference.weight.sum()
 
-    def slant(x):
+    def prior_gradient(x):
         step = 1e-6 * np.eye(len(x))
         priors = [[reference.class_prior(x + sign * h) for h in step] for sign in (1, -1)]
         return np.subtract(*priors) / 2e-6
@@ -47,7 +47,7 @@ def solution(reference, start, class_prior):
         x, multiplier = both[:-1], both[-1]
         above = reference.class_prior(x) - 0.6
         soft = SURVEY["standard_error"] ** 2 * total if isinstance(class_prior, dict) else 0.0
-        stationary = reference.gradient(x) / total + multiplier * slant(x)
+        stationary = reference.gradient(x) / total + multiplier * prior_gradient(x)
         return np.append(stationary, above - multiplier * soft)
 
     near = start + np.random.default_rng(0).normal(0, 0.02, len(start))

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sarlearn._engine.goodness import bends, label_grid, score_sums
+from sarlearn._engine.goodness import label_grid, nonlinear_terms, score_sums
 
 
 def draw(n_rows, seed=0):
@@ -126,9 +126,9 @@ def test_a_bend_and_a_product_are_found():
     X = rng.normal(size=(2000, 3))
     zeta = np.zeros(2000)
     flat = np.full(2000, 0.1)
-    bent = rng.random(2000) < expit(X[:, 0] ** 2 - 1) * 0.5
+    curved = rng.random(2000) < expit(X[:, 0] ** 2 - 1) * 0.5
     crossed = rng.random(2000) < expit(2 * X[:, 1] * X[:, 2]) * 0.5
-    z = score_sums(flat, zeta, bent, X[:, :0], bends(X), of_class=True).z
+    z = score_sums(flat, zeta, curved, X[:, :0], nonlinear_terms(X), of_class=True).z
     assert np.argmax(np.abs(z)) == 0
     assert abs(z[0]) > 5
     products = X[:, [0, 0, 1]] * X[:, [1, 2, 2]]

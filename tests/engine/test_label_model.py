@@ -8,10 +8,10 @@ from scipy.stats import chi2
 
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.known_prior import PseudoCounts
-from sarlearn._engine.label_model import LabelModel, PriorPull, _Objective
+from sarlearn._engine.label_model import LabelModel, PriorPenalty, _Objective
 from sarlearn._engine.label_pass import label_pass
 
-PENALTIES = {"propensity_ridge": 70.0, "slope_pull": (0.1, 0.02)}
+PENALTIES = {"propensity_ridge": 70.0, "slope_penalty": (0.1, 0.02)}
 # By which the log-likelihood falls where a range of 95 % ends.
 DROP = chi2.ppf(0.95, 1) / 2
 
@@ -32,7 +32,7 @@ def test_label_model_derivatives(where):
     model = LabelModel(g, Z, s, weight)
     theta = np.array([0.2, -0.5, 0.3, -0.7, 0.2]) * (1 if where == "random" else 6)
     check_gradient(_Objective(model), theta)
-    check_gradient(_Objective(model, PriorPull(0.3, 0.05)), theta)
+    check_gradient(_Objective(model, PriorPenalty(0.3, 0.05)), theta)
 
 
 def check_gradient(objective, theta):
@@ -167,7 +167,7 @@ def test_ridge_and_pull_against_a_generic_optimiser():
     g, Z, s, _ = scores_and_labels(1500)
     model = LabelModel(g, Z, s, **PENALTIES)
     fit, free = model.fit(), LabelModel(g, Z, s).fit()
-    given = (g, Z, s, PENALTIES["propensity_ridge"], *PENALTIES["slope_pull"])
+    given = (g, Z, s, PENALTIES["propensity_ridge"], *PENALTIES["slope_penalty"])
     other = minimize(penalised_loss, np.zeros(5), given, method="BFGS", options={"gtol": 1e-6})
     found = [np.log(fit.slope), fit.intercept, *fit.propensity_coef, fit.propensity_intercept]
     # The intercepts' ridge of 1e-6, and the slope's of 0.01, are not in the other loss.
@@ -200,7 +200,7 @@ def test_pseudo_counts_against_a_generic_optimiser():
 @pytest.mark.parametrize(
     "pseudo_counts", [PSEUDO_COUNTS, PseudoCounts(of_each_class=30.0), PseudoCounts(labelled=20.0)]
 )
-def test_derivatives_with_ridge_and_pull(pseudo_counts):
+def test_derivatives_with_ridge_and_penalties(pseudo_counts):
     g, Z, s, _ = scores_and_labels()
     model = LabelModel(g, Z, s, pseudo_counts=pseudo_counts, **PENALTIES)
     check_gradient(_Objective(model), np.array([0.7, -0.5, 0.3, -0.7, 0.2]))

@@ -52,7 +52,7 @@ def test_the_display_shows_both_tables(right):
 def test_a_bend_of_the_class_is_named():
     X, _, s = make(n_rows=3000, bend=2.0)
     found = goodness_of_fit(SAREMClassifier([2]).fit(X, s), X, s)
-    assert next(iter(found.bends)) == "x1"
+    assert next(iter(found.nonlinear)) == "x1"
     assert any("x1" in problem for problem in found.problems)
     assert found.gain > 0
 

@@ -105,7 +105,7 @@ def test_a_report_on_trees_has_curves_for_coefficients(sketched):
     ]
     assert "Curve: mean class probability by x" in page.to_html()
     assert "The strongest effects" not in page.to_html()
-    assert "bends" not in page.to_dict()["label_fit"]["problems"]
+    assert "nonlinear" not in page.to_dict()["label_fit"]["problems"]
 
 
 def test_a_level_with_a_handful_of_rows_gets_no_ratio(sketched):

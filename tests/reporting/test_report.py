@@ -292,10 +292,10 @@ def test_warnings_come_from_the_numbers(page):
     assert "near 1 everywhere" in said(propensity__lowest=0.98)
     assert "had settled" in said(convergence__converged=False)
     assert "at the edge of what is possible" in said(estimates__class_prior=0.999)
-    bent = {"bends": "The class does not seem to be linear in bmi."}
-    assert bent["bends"] in said(label_fit__problems=bent)
+    nonlinear = {"nonlinear": "The class does not seem to be linear in bmi."}
+    assert nonlinear["nonlinear"] in said(label_fit__problems=nonlinear)
     own = MisfitWarning(5.0, 0.1, ["bmi"])  # the fit has said so itself
-    assert bent["bends"] not in said(own, label_fit__problems=bent)
+    assert nonlinear["nonlinear"] not in said(own, label_fit__problems=nonlinear)
     attributes = page.to_dict()["propensity"]["attributes"]
     attributes[1]["groups"][0]["labelled"] = 0
     assert "No row is labelled where plan = " in said(propensity__attributes=attributes)

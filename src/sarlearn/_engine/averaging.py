@@ -99,6 +99,8 @@ class PriorAverage:
         pairs = zip(self.weights, self.estimates, strict=True)
         linear = [(weight, one.propensity) for weight, one in pairs if one.propensity is not None]
         others, phis = (np.array(values) for values in zip(*linear, strict=True))
+        if not others.any():  # all but nothing, of each: then the learner's own
+            others[0] = 1.0
         others *= (1 - self.start_weight) / others.sum()
         return others @ phis + self.start_weight * start
 
@@ -227,7 +229,7 @@ class LabelModels:
 
     def _model(self, scores, attributes) -> LabelModel:
         data = (scores, attributes, self._labelled, self._weight)
-        # One propensity for all rows is told by the labels well enough.
+        # One propensity for all rows is determined by the labels well enough.
         pseudo_counts = self._pseudo_counts if attributes.shape[1] else NO_PSEUDO_COUNTS
         return LabelModel(*data, propensity_ridge=PROPENSITY_RIDGE, pseudo_counts=pseudo_counts)
 

@@ -300,7 +300,7 @@ class Labeller:
             self._rows.labelled[rows],
             None if weight is None else weight[rows],
             propensity_ridge=self._settings.propensity_ridge,
-            slope_pull=self._settings.slope_pull,
+            slope_penalty=self._settings.slope_penalty,
             pseudo_counts=pseudo_counts,
             known_propensity=None if self._known is None else self._known[rows],
             audited=None if self._rows.audited is None else self._rows.audited[rows],

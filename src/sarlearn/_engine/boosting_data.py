@@ -20,7 +20,7 @@ class BoostingSettings:
     trees: TreeSettings = field(default_factory=TreeSettings)
     max_iter: int = 300
     propensity_ridge: float = 3.0
-    slope_pull: tuple[float, float] | None = (0.1, 0.7)
+    slope_penalty: tuple[float, float] | None = (0.1, 0.7)
     pseudo_counts: PseudoCounts = NO_PSEUDO_COUNTS
     n_jobs: int = 1
     prior: KnownPrior | None = None

@@ -17,7 +17,7 @@ import numpy as np
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.known_prior import TIGHTENING, KnownPrior, PriorPull
+from sarlearn._engine.known_prior import TIGHTENING, KnownPrior, PriorPenalty
 from sarlearn._engine.likelihood import Evidence
 from sarlearn._engine.links import INVERSES, LINKS, LinkTerms
 from sarlearn._engine.logistic import weight_of
@@ -36,7 +36,7 @@ STEEPER = (2.5, 5.0)
 # parameters finite elsewhere, would show in the fifth digit; here it is so much smaller.
 FLAT = 1e-4
 # Maxima that are lower by less than this leave their class prior open, too.
-RIVAL = 1.92
+NEARLY_AS_HIGH = 1.92
 LONGEST_STEP = 5.0
 LEAST_LOG = -350.0
 
@@ -58,8 +58,8 @@ class ChanceFit:
     """The maximum, in the user's units.
 
     ``error`` is the standard error of the class prior; ``labels_only`` the class prior without what
-    was known of it; ``rivals`` are the least and greatest class prior of maxima that are about as
-    high; ``history`` is that of the climb which reached the maximum.
+    was known of it; ``other_maxima`` are the least and greatest class prior of maxima that are
+    about as high; ``history`` is that of the climb which reached the maximum.
     """
 
     theta: np.ndarray
@@ -70,7 +70,7 @@ class ChanceFit:
     passes: int
     converged: bool
     labels_only: float
-    rivals: tuple[float, float]
+    other_maxima: tuple[float, float]
     history: dict[str, np.ndarray]
 
 
@@ -79,12 +79,12 @@ def chance_pass(block: Block, parameters, links: tuple[str, str], curved: bool) 
     n_theta = block.matrix.shape[1] + 1
     theta, phi = parameters[:n_theta], parameters[n_theta:]
     of_f, of_e = chance_terms(block, theta, phi, links)
-    found, pull = posterior_terms(block, of_f, of_e)
+    found, score = posterior_terms(block, of_f, of_e)
     w = np.ones(block.n_rows) if block.weight is None else block.weight
     q = found.target
     by_eta = -w * (q * of_f.slope + found.not_target * of_f.not_slope)
     X, Z = _with_ones(block.X), _with_ones(block.chances)
-    v_e = np.einsum("ij,ijk->ik", pull, Z)
+    v_e = np.einsum("ij,ijk->ik", score, Z)
     spread = w * of_f.p * of_f.slope
     sums = ChanceSums(
         -likelihood.log_likelihood(found.chance, block.weight),
@@ -128,8 +128,8 @@ def posterior_terms(block: Block, of_f: LinkTerms, of_e: LinkTerms):
         positive = np.where(block.audited == 0, 0.0, positive)
         negative = np.where(block.audited == 1, 0.0, negative)
     evidence = Evidence(positive, negative, positive, negative - positive)
-    pull = np.where(seen, np.where(s == 1, of_e.slope, of_e.not_slope), 0.0)
-    return likelihood.terms(of_f.p, of_f.not_p, evidence), pull
+    score = np.where(seen, np.where(s == 1, of_e.slope, of_e.not_slope), 0.0)
+    return likelihood.terms(of_f.p, of_f.not_p, evidence), score
 
 
 def _with_ones(values: np.ndarray) -> np.ndarray:
@@ -138,11 +138,11 @@ def _with_ones(values: np.ndarray) -> np.ndarray:
 
 
 class _Problem:
-    """The penalised loss as a problem to climb; there may be a pull on the class prior."""
+    """The penalised loss as a problem to climb; there may be a penalty on the class prior."""
 
     def __init__(self, rows: Rows, ridge: np.ndarray, links: tuple[str, str], tol: float):
         self._rows, self._ridge, self._links = rows, ridge, links
-        self.total, self.pull = float(rows.total(weight_of)), None  # type: float, PriorPull | None
+        self.total, self.penalty = float(rows.total(weight_of)), None  # type: float, PriorPenalty | None
         self.tol = tol * max(self.total, 1.0)
 
     def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
@@ -150,24 +150,24 @@ class _Problem:
         for (parameters, *_), sums in self._rows.totals(chance_pass, requests):
             value = sums.loss + float(self._ridge @ parameters**2) / 2
             gradient = sums.gradient + self._ridge * parameters
-            if self.pull is not None:
-                off = self.pull.off(sums.positives, self.total)
-                value += off**2 / 2
-                gradient += off * self._slant(sums)
+            if self.penalty is not None:
+                residual = self.penalty.residual(sums.positives, self.total)
+                value += residual**2 / 2
+                gradient += residual * self._prior_gradient(sums)
             yield Place(parameters, value, gradient, sums, curved)
 
     def curvature(self, place: Place) -> Curvature:
         information = place.sums.information
-        if self.pull is not None:
-            slant = self._slant(place.sums)
-            information = information + np.outer(slant, slant)
+        if self.penalty is not None:
+            gradient_of_prior = self._prior_gradient(place.sums)
+            information = information + np.outer(gradient_of_prior, gradient_of_prior)
         return Curvature(information, self._ridge)
 
-    def _slant(self, sums: ChanceSums) -> np.ndarray:
-        assert self.pull is not None
-        slant = np.zeros(len(self._ridge))
-        slant[: len(sums.positives_gradient)] = sums.positives_gradient
-        return self.pull.slant(slant, self.total)
+    def _prior_gradient(self, sums: ChanceSums) -> np.ndarray:
+        assert self.penalty is not None
+        gradient_of_prior = np.zeros(len(self._ridge))
+        gradient_of_prior[: len(sums.positives_gradient)] = sums.positives_gradient
+        return self.penalty.gradient(gradient_of_prior, self.total)
 
 
 def fit_chances(
@@ -202,21 +202,21 @@ def fit_chances(
         found.append(_climb(problem, start, max_iter))
     found += _steeper(problem, min(found, key=_value), n_theta, max_iter)
     best, history = min(found, key=_value)
-    near = [one.theta for one, _ in found if one.value < best.value + RIVAL]
-    rivals = [place.sums.positives / total for place in problem.passes(near, False)]
+    near = [one.theta for one, _ in found if one.value <= best.value + NEARLY_AS_HIGH]
+    other_maxima = [place.sums.positives / total for place in problem.passes(near, False)]
     (place,) = problem.passes([best.theta], True)
     labels_only = place.sums.positives / total
-    pull = None if known is None else known.pull(labels_only)
-    if pull is not None:
-        best, history = _climb_with(problem, pull, best.theta, max_iter)
+    penalty = None if known is None else known.penalty(labels_only)
+    if penalty is not None:
+        best, history = _climb_with(problem, penalty, best.theta, max_iter)
         found.append((best, history))
         (place,) = problem.passes([best.theta], True)
-        rivals = [place.sums.positives / total]
-    slant = np.zeros(len(ridge))
-    slant[:n_theta] = place.sums.positives_gradient / total
+        other_maxima = [place.sums.positives / total]
+    gradient_of_prior = np.zeros(len(ridge))
+    gradient_of_prior[:n_theta] = place.sums.positives_gradient / total
     prior = place.sums.positives / total
-    variance = np.linalg.norm(problem.curvature(place).scaled_step(slant)) ** 2
-    if pull is None:  # of the parameters, and of which rows there are
+    variance = np.linalg.norm(problem.curvature(place).scaled_step(gradient_of_prior)) ** 2
+    if penalty is None:  # of the parameters, and of which rows there are
         variance += (place.sums.squares / total - prior**2) / total
     theta, phi = np.split(best.theta, [n_theta])
     return ChanceFit(
@@ -228,7 +228,7 @@ def fit_chances(
         sum(one.passes for one, _ in found),
         best.converged,
         labels_only,
-        (min(rivals), max(rivals)),
+        (min(other_maxima), max(other_maxima)),
         history.as_dict(),
     )
 
@@ -267,10 +267,11 @@ def _climb(problem: _Problem, start: np.ndarray, max_iter: int) -> tuple[Climb, 
     return found, history
 
 
-def _climb_with(problem: _Problem, pull: PriorPull, theta: np.ndarray, max_iter: int):
-    """The maximum with a pull on the class prior, from the one without."""
-    for deviation in [*(wide for wide in TIGHTENING if wide > pull.deviation), pull.deviation]:
-        problem.pull = PriorPull(pull.mean, deviation)
+def _climb_with(problem: _Problem, penalty: PriorPenalty, theta: np.ndarray, max_iter: int):
+    """The maximum with a penalty on the class prior, from the one without."""
+    wider = (deviation for deviation in TIGHTENING if deviation > penalty.deviation)
+    for deviation in [*wider, penalty.deviation]:
+        problem.penalty = PriorPenalty(penalty.mean, deviation)
         found, history = _climb(problem, theta, max_iter)
         theta = found.theta
     return found, history

@@ -148,7 +148,7 @@ def cross_fit(
             profile = model.profile_of_labels(free)
     if average is not None:
         labels_only = average.class_prior
-        if prior is not None and prior.pull(labels_only) is not None:
+        if prior is not None and prior.penalty(labels_only) is not None:
             average = None
         else:
             phi = average.propensity(start.em.propensity.theta)

@@ -20,14 +20,15 @@ from sarlearn._engine.averaging import (
 )
 from sarlearn._engine.drivers import Driver, strong_driver
 from sarlearn._engine.flexible import linear_scores, standardised
-from sarlearn._engine.goodness import bends, label_grid, score_sums
+from sarlearn._engine.goodness import label_grid, nonlinear_terms, score_sums
 from sarlearn._engine.leakage import leaking
 
-# Score statistics above these are told: of a column in the propensity, of its square in the class.
-DRIVER, BEND = 4.5, 7.0
-# Standardised misfit above this is told.
+# Score statistics above these are reported: of a column in the propensity, and of its square in
+# the class.
+DRIVER, NONLINEAR = 4.5, 7.0
+# Standardised misfit above this is reported.
 MISFIT = 5.0
-# A flexible score that explains the labels better by so many nats per labelled row is told.
+# A flexible score that explains the labels better by so many nats per labelled row is reported.
 GAIN = 0.5
 # Where the 99th percentile of f is below this, no row is surely positive.
 SURE = 0.75
@@ -50,7 +51,7 @@ class Examination:
         Nats per labelled row by which the best flexible score explains the labels better.
     misfit : float
         Standardised differences of observed and expected labels.
-    driver_z, bend_z : ndarray of shape (n_columns,)
+    driver_z, nonlinear_z : ndarray of shape (n_columns,)
         Score statistics of adding a column to the propensity, and its square to the class; 0 where
         it is there already, and where the class model is not linear.
     strong_driver : dict of int to Driver
@@ -72,7 +73,7 @@ class Examination:
     misfit: float
     driver_z: np.ndarray = field(repr=False)
     strong_driver: dict[int, Driver]
-    bend_z: np.ndarray = field(repr=False)
+    nonlinear_z: np.ndarray = field(repr=False)
     leaks: tuple[np.ndarray, np.ndarray]
     label_share: float
     chance: float
@@ -84,15 +85,15 @@ class Examination:
     @property
     def misfits(self) -> bool:
         """Whether the labels contradict the form of the models."""
-        bent = float(np.abs(self.bend_z).max(initial=0.0)) > BEND
-        return bent or self.misfit > MISFIT or self.gain > GAIN
+        nonlinear = float(np.abs(self.nonlinear_z).max(initial=0.0)) > NONLINEAR
+        return nonlinear or self.misfit > MISFIT or self.gain > GAIN
 
     @property
     def drivers(self) -> list[int]:
         """Columns that were not named and that labelling seems to follow, the best first."""
         by_score = np.argsort(-np.abs(self.driver_z), kind="stable")
-        told = [int(j) for j in by_score if abs(self.driver_z[j]) > DRIVER]
-        return [*self.strong_driver, *(j for j in told if j not in self.strong_driver)]
+        reported = [int(j) for j in by_score if abs(self.driver_z[j]) > DRIVER]
+        return [*self.strong_driver, *(j for j in reported if j not in self.strong_driver)]
 
     def swapped(self, slope: float = 1.0) -> bool:
         """Whether class and propensity bear the marks of having changed places.
@@ -172,9 +173,9 @@ def examine(
     free = np.setdiff1d(np.arange(Z.shape[1]), columns)
     driver_z = np.zeros(Z.shape[1])
     driver_z[free] = _score(at, labelled, attributes, Z[:, free], weight, of_class=False)
-    bend_z = np.zeros(Z.shape[1])
+    nonlinear_z = np.zeros(Z.shape[1])
     if linear:
-        bend_z = _score(at, labelled, attributes, bends(Z), weight, of_class=True)
+        nonlinear_z = _score(at, labelled, attributes, nonlinear_terms(Z), weight, of_class=True)
     design = np.column_stack([attributes, np.ones(len(Z))])
     effects = np.linalg.lstsq(design, shown, rcond=None)[0]
     return Examination(
@@ -183,7 +184,7 @@ def examine(
         misfit=grid.misfit,
         driver_z=driver_z,
         strong_driver=strong_driver(Z, columns, labelled, weight) if linear else {},
-        bend_z=bend_z,
+        nonlinear_z=nonlinear_z,
         leaks=leaking(raw, labelled),
         label_share=float(np.average(labelled, weights=weight)),
         chance=_chance(expit(eta), weight, total),

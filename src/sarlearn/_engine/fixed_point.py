@@ -188,8 +188,8 @@ def solve_classifier(em: SAREM, theta_e: np.ndarray, tol: float) -> tuple[np.nda
         reach = float(np.linalg.norm(gradient))
         if reach <= goal:
             break
-        turn = LinearOperator((len(x), len(x)), matvec=partial(product, x))
-        trial = x - cg(turn, gradient, rtol=1e-3, maxiter=500)[0]
+        operator = LinearOperator((len(x), len(x)), matvec=partial(product, x))
+        trial = x - cg(operator, gradient, rtol=1e-3, maxiter=500)[0]
         trial_gradient = loss(trial)[1]
         if not np.linalg.norm(trial_gradient) < reach / 2:
             break

@@ -1,6 +1,6 @@
 """Held-out scores of a flexible model, by ridge regression on kernel features.
 
-A model that knows nothing of ``f`` and ``e`` and bends where the data bend. It is linear in
+A model that knows nothing of ``f`` and ``e`` and is as curved as the data. It is linear in
 features of its own (Nystroem's of a Gaussian kernel), so the prediction of every row by a fit
 without it has a closed form: one decomposition gives them all, for every penalty and target.
 """
@@ -80,20 +80,20 @@ def _held_out(columns, basis, targets, weight) -> list[tuple[float, np.ndarray]]
     columns -= np.average(columns, axis=0, weights=weight)
     scaled = columns if weight is None else columns * np.sqrt(weight)[:, None]
     values, vectors = np.linalg.eigh(basis.T @ (scaled.T @ scaled) @ basis)
-    turned = columns @ (basis @ vectors)
+    rotated = columns @ (basis @ vectors)
     weight = np.ones(len(columns)) if weight is None else weight
     given = np.column_stack([np.asarray(target, dtype=float) for target in targets])
     means = np.average(given, axis=0, weights=weight)
-    offs = given - means
+    centred = given - means
     kept = 1 / (np.maximum(values, 0.0)[:, None] + np.array(PENALTIES))
-    slopes = turned.T @ (weight[:, None] * offs)
-    fits = [turned @ (kept * slope[:, None]) for slope in slopes.T]
-    np.square(turned, out=turned)
-    leverages = np.minimum(weight[:, None] * (turned @ kept + 1 / weight.sum()), 0.999)
+    slopes = rotated.T @ (weight[:, None] * centred)
+    fits = [rotated @ (kept * slope[:, None]) for slope in slopes.T]
+    np.square(rotated, out=rotated)
+    leverages = np.minimum(weight[:, None] * (rotated @ kept + 1 / weight.sum()), 0.999)
     found = []
-    for fit, off, mean in zip(fits, offs.T, means, strict=True):
-        out = (fit - leverages * off[:, None]) / (1 - leverages)
-        errors = np.average((out - off[:, None]) ** 2, axis=0, weights=weight)
+    for fit, target, mean in zip(fits, centred.T, means, strict=True):
+        out = (fit - leverages * target[:, None]) / (1 - leverages)
+        errors = np.average((out - target[:, None]) ** 2, axis=0, weights=weight)
         best = int(np.argmin(errors))
         found.append((float(errors[best]), out[:, best] + mean))
     return found

@@ -28,7 +28,8 @@ LEAST_VARIANCE = 0.5
 N_SCORES, N_PROPENSITIES = 6, 4
 # A column carried by fewer rows than this, weighted by what they tell, is not tested.
 LEAST_ROWS = 20
-# Squares and products of standardised columns are cut here: the test is of a bend, not of outliers.
+# Squares and products of standardised columns are cut here: the test is of curvature, not of
+# outliers.
 CUT = 4.0
 
 
@@ -134,17 +135,17 @@ def _quantile(counts: np.ndarray, share: float, end: float) -> float:
 class ScoreSums:
     """What score tests need: information and gradient of the design and of the columns tried.
 
-    The rows of ``cross`` are the design's, its columns those tried; ``own`` and ``slant`` are the
-    information and the gradient of each column tried alone, ``fourth`` the sum of the squares of
-    what each row gives to ``own``.
+    The rows of ``cross`` are the design's, its columns those tried; ``information`` and
+    ``gradient`` are those of each column tried alone, ``fourth`` the sum of the squares of what
+    each row gives to ``information``.
     """
 
     design: np.ndarray
     cross: np.ndarray
-    own: np.ndarray
+    information: np.ndarray
     fourth: np.ndarray
-    slant: np.ndarray
-    design_slant: np.ndarray
+    gradient: np.ndarray
+    design_gradient: np.ndarray
 
     def __iadd__(self, other: "ScoreSums") -> "ScoreSums":
         for name, value in vars(other).items():
@@ -161,11 +162,11 @@ class ScoreSums:
         scale = 1 / np.sqrt(np.maximum(self.design.diagonal(), 1e-300))
         inverse = np.linalg.pinv(self.design * scale * scale[:, None], rcond=1e-10)
         projection = scale[:, None] * (inverse @ (self.cross * scale[:, None]))
-        information = self.own - np.einsum("ij,ij->j", self.cross, projection)
-        gradient = self.slant - projection.T @ self.design_slant
-        many = self.own**2 > LEAST_ROWS * self.fourth
-        new = many & (information > 1e-6 * self.own)
-        return np.where(new, gradient / np.sqrt(np.where(new, information, 1.0)), 0.0)
+        left = self.information - np.einsum("ij,ij->j", self.cross, projection)
+        gradient = self.gradient - projection.T @ self.design_gradient
+        many = self.information**2 > LEAST_ROWS * self.fourth
+        new = many & (left > 1e-6 * self.information)
+        return np.where(new, gradient / np.sqrt(np.where(new, left, 1.0)), 0.0)
 
 
 def score_sums(eta, zeta, labelled, attributes, tried, *, of_class: bool, weight=None) -> ScoreSums:
@@ -189,13 +190,13 @@ def score_sums(eta, zeta, labelled, attributes, tried, *, of_class: bool, weight
     return ScoreSums(
         design=weighted.T @ design,
         cross=weighted.T @ columns,
-        own=(weight * odds) @ columns**2,
+        information=(weight * odds) @ columns**2,
         fourth=(weight * odds**2) @ columns**4,
-        slant=residual @ columns,
-        design_slant=residual @ design,
+        gradient=residual @ columns,
+        design_gradient=residual @ design,
     )
 
 
-def bends(standardised: np.ndarray) -> np.ndarray:
+def nonlinear_terms(standardised: np.ndarray) -> np.ndarray:
     """Squares of standardised columns, cut: what a class that is not linear shows first."""
     return np.clip(standardised, -CUT, CUT) ** 2

@@ -2,8 +2,9 @@
 
 A survey with mean ``m`` and standard error ``sigma`` adds ``(mean f - m)^2 / (2 sigma^2)`` to the
 loss; a share that is known exactly is the limit of small ``sigma``. Solvers of the likelihood take
-that term as it stands (:class:`PriorPull`). EM has no loss to add it to where it decays, so there
-it enters the M-step by its multiplier (:class:`HeldSAREM`): the gradient of the M-step is that of
+that term as it stands (:class:`PriorPenalty`). EM has no loss to add it to where it decays, so
+there it enters the M-step by its multiplier (:class:`HeldSAREM`): the gradient of the M-step is
+that of
 
     sum w [q log f + (1 - q) log(1 - f)] + multiplier * sum w f,
 
@@ -24,26 +25,27 @@ from sarlearn._engine.newton import Sums
 from sarlearn._engine.propensity import label_share, watch
 from sarlearn._engine.stopping import TOLERANCE, EMResult, ModelSlopeRule
 
-# So tight a pull holds the class prior fast: labels of a million rows move it by a millionth.
+# So tight a penalty holds the class prior fast: labels of a million rows move it by a millionth.
 HELD = 1e-6
-# A pull that tight is approached in steps, or the climb would have to follow a thin curved valley.
+# A penalty that tight is approached in steps, or the climb would have to follow a thin curved
+# valley.
 TIGHTENING = (3e-2, 3e-3, 3e-4, 3e-5)
 # Multipliers that are tried for a fixed point of EM with the class prior held.
 MAX_TRIES = 30
 
 
-class PriorPull(NamedTuple):
-    """A normal pull on the class prior: its mean and its standard deviation."""
+class PriorPenalty(NamedTuple):
+    """A normal prior on the class prior, as a penalty: its mean and its standard deviation."""
 
     mean: float
     deviation: float
 
-    def off(self, positives: float, total: float) -> float:
-        """How far the class prior is off, in standard deviations; half its square is the loss."""
+    def residual(self, positives: float, total: float) -> float:
+        """The standardised residual of the class prior; half its square is the loss."""
         return (positives / total - self.mean) / self.deviation
 
-    def slant(self, positives_gradient: np.ndarray, total: float) -> np.ndarray:
-        """The derivative of ``off``; its outer product is the curvature of the loss."""
+    def gradient(self, positives_gradient: np.ndarray, total: float) -> np.ndarray:
+        """The gradient of the residual; its outer product is the curvature of the loss."""
         return positives_gradient / total / self.deviation
 
 
@@ -80,13 +82,13 @@ class KnownPrior(NamedTuple):
     high: float
     deviation: float = 0.0
 
-    def pull(self, class_prior: float) -> PriorPull | None:
-        """The pull on a fit that without one has this class prior; None where it needs none."""
+    def penalty(self, class_prior: float) -> PriorPenalty | None:
+        """The penalty on a fit that without one has this class prior; None where it needs none."""
         if self.deviation:
-            return PriorPull(self.low, self.deviation)
+            return PriorPenalty(self.low, self.deviation)
         if self.low <= class_prior <= self.high and self.low < self.high:
             return None
-        return PriorPull(min(max(class_prior, self.low), self.high), HELD)
+        return PriorPenalty(min(max(class_prior, self.low), self.high), HELD)
 
     def within(self, ends: tuple[float, float]) -> tuple[float, float]:
         """A range cut at the bounds."""
@@ -112,43 +114,43 @@ def prior_pass(block: Block, theta: np.ndarray) -> PriorSums:
     """The positives that are expected in a block, by ``f`` alone."""
     X = block.X_for_kernels
     f, not_f = sigmoids(logits(X, theta))
-    weighed = f if block.weight is None else f * block.weight
-    return PriorSums(float(weighed.sum()), with_intercept(X, weighed * not_f))
+    weighted = f if block.weight is None else f * block.weight
+    return PriorSums(float(weighted.sum()), with_intercept(X, weighted * not_f))
 
 
 class HeldSAREM(SAREM):
     """SAR-EM whose M-step knows something of the class prior."""
 
-    def __init__(self, rows, propensity, *, decay: float, C: float, pull: PriorPull):
+    def __init__(self, rows, propensity, *, decay: float, C: float, penalty: PriorPenalty):
         super().__init__(rows, propensity, decay=decay, C=C)
-        self._pull, self.multiplier, self.moving = pull, 0.0, True
+        self._penalty, self.multiplier, self.moving = penalty, 0.0, True
         self._expected: PriorSums
         # A share that is known exactly has a slack of 0.
-        held = pull.deviation <= HELD
-        self.slack = 0.0 if held else (pull.deviation * self.total_weight) ** 2
+        held = penalty.deviation <= HELD
+        self.slack = 0.0 if held else (penalty.deviation * self.total_weight) ** 2
 
     @property
     def surplus(self) -> float:
         """Expected positives above what is known; 0 at the solution."""
-        above = self._expected.positives - self._pull.mean * self.total_weight
+        above = self._expected.positives - self._penalty.mean * self.total_weight
         return above + self.multiplier * self.slack
 
     @property
     def penalized_log_likelihood(self) -> float:
-        tilt = self.multiplier * self._expected.positives
-        return super().penalized_log_likelihood + tilt
+        lagrange_term = self.multiplier * self._expected.positives
+        return super().penalized_log_likelihood + lagrange_term
 
     def begin(self) -> None:
         """Start under SCAR with the label frequency that the class prior would give."""
-        frequency = label_share(self.rows) / max(self._pull.mean, 1e-12)
+        frequency = label_share(self.rows) / max(self._penalty.mean, 1e-12)
         self.start(float(np.clip(frequency, 1e-3, 0.99)))
 
     def e_step(self) -> None:
         super().e_step()
         if self.moving:
-            self.tilt(self._next_multiplier())
+            self.set_multiplier(self._next_multiplier())
 
-    def tilt(self, multiplier: float) -> None:
+    def set_multiplier(self, multiplier: float) -> None:
         """Change the multiplier where it stands."""
         change = (multiplier - self.multiplier) * self._expected.gradient
         self.multiplier = multiplier
@@ -157,17 +159,17 @@ class HeldSAREM(SAREM):
 
     def _next_multiplier(self) -> float:
         """With which a Newton step of the M-step ends where the class prior should be."""
-        slant = self._expected.gradient
-        raw = self.sums.next_gradient + self.multiplier * slant + self.ridge * self.theta
-        turned = self.curvature.solve(slant)
-        above = self._expected.positives - self._pull.mean * self.total_weight
-        return float((turned @ raw - above) / (turned @ slant + self.slack))
+        gradient = self._expected.gradient
+        raw = self.sums.next_gradient + self.multiplier * gradient + self.ridge * self.theta
+        direction = self.curvature.solve(gradient)
+        above = self._expected.positives - self._penalty.mean * self.total_weight
+        return float((direction @ raw - above) / (direction @ gradient + self.slack))
 
     def _arrive(self, here: Point, sums: EMSums) -> None:
         self._expected = self.rows.total(prior_pass, here.theta)
-        tilt = self.multiplier * self._expected.gradient
-        sums.next_gradient = sums.next_gradient - tilt
-        sums.gradient = sums.gradient - tilt
+        lagrange_term = self.multiplier * self._expected.gradient
+        sums.next_gradient = sums.next_gradient - lagrange_term
+        sums.gradient = sums.gradient - lagrange_term
         super()._arrive(here, sums)
 
 
@@ -197,7 +199,7 @@ def _rest(em: HeldSAREM, tol: float, max_iter: int, report) -> EMResult:
     slope = (float(em._expected.gradient[-1]) + em.slack) / em.total_weight
     multiplier, last = em.multiplier, None
     for _ in range(MAX_TRIES):
-        em.tilt(multiplier)
+        em.set_multiplier(multiplier)
         result = run_to_fixed_point(em, tol, max_iter, report)
         surplus = em.surplus / em.total_weight
         if abs(surplus) < 10 * tol:

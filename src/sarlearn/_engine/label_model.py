@@ -20,7 +20,7 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.known_prior import (
     TIGHTENING,
     KnownPrior,
-    PriorPull,
+    PriorPenalty,
     PseudoCounts,
     pseudo_count_loss,
 )
@@ -29,7 +29,7 @@ from sarlearn._engine.label_pass import (
     label_pass,
     standardised,
     standards,
-    weighed_propensity,
+    weighted_propensity,
 )
 from sarlearn._engine.logistic import shift_for_mean, weight_of
 from sarlearn._engine.newton import Climb, Curvature, Place, climb
@@ -95,11 +95,11 @@ class LabelModel:
     weight : ndarray of shape (n_rows,) or None
     propensity_ridge : float
         Penalty on the propensity's slopes, of standardised attributes, in nats of the whole sample.
-    slope_pull : (float, float) or None
-        Mean and standard deviation of a normal pull on ``log a``, the slope in the units of the
+    slope_penalty : (float, float) or None
+        Mean and standard deviation of a normal penalty on ``log a``, the slope in the units of the
         scores; None leaves the slope free.
     pseudo_counts : PseudoCounts
-        They pull the class prior, and the propensity at the mean of the attributes, to a half.
+        They draw the class prior, and the propensity at the mean of the attributes, to a half.
     known_propensity : ndarray of shape (n_rows,) or None
         The propensity itself, where it is not to be found; ``attributes`` then has no columns,
         and only ``a`` and ``b`` are free.
@@ -115,7 +115,7 @@ class LabelModel:
         weight=None,
         *,
         propensity_ridge: float = RIDGE,
-        slope_pull: tuple[float, float] | None = None,
+        slope_penalty: tuple[float, float] | None = None,
         pseudo_counts: PseudoCounts = NO_PSEUDO_COUNTS,
         known_propensity: np.ndarray | None = None,
         audited: np.ndarray | None = None,
@@ -129,7 +129,7 @@ class LabelModel:
         if known_propensity is not None:
             rows = rows.attach(e=known_propensity, not_e=1.0 - known_propensity)
         known = known_propensity is not None
-        self._set(rows, rows.shape[1], propensity_ridge, slope_pull, known, pseudo_counts)
+        self._set(rows, rows.shape[1], propensity_ridge, slope_penalty, known, pseudo_counts)
 
     @classmethod
     def on_rows(
@@ -147,14 +147,14 @@ class LabelModel:
         return model
 
     def _set(
-        self, rows: Rows, n_attributes: int, propensity_ridge, slope_pull, known, pseudo_counts
+        self, rows: Rows, n_attributes: int, propensity_ridge, slope_penalty, known, pseudo_counts
     ) -> None:
         rows = rows.settled()
         self.label_share, self._total = label_share(rows), float(rows.total(weight_of))
         self._center, self._scale = standards(rows)
         self._rows = rows.map(standardised, self._center, self._scale)
-        self._slope_pull, self._known = slope_pull, known
-        self._prior_pull: PriorPull | None = None
+        self._slope_penalty, self._known = slope_penalty, known
+        self._prior_penalty: PriorPenalty | None = None
         self._pseudo_counts: PseudoCounts = pseudo_counts
         self._ridge = np.full(n_attributes + 3, RIDGE)
         self._ridge[2:-1] = propensity_ridge
@@ -175,7 +175,7 @@ class LabelModel:
         by_labels = self._pseudo_counts == NO_PSEUDO_COUNTS
         starts: Sequence[float] = STARTS if by_labels else FEWER_STARTS
         if self._known:
-            starts = [float(part._rows.total(weighed_propensity)) / part._total]
+            starts = [float(part._rows.total(weighted_propensity)) / part._total]
         tries = (part._climb(part._start(c, slope), tol=START_TOLERANCE) for c in starts)
         found = min(tries, key=lambda climb: climb.value)
         return self.described(self._climb(found.theta).theta)
@@ -200,14 +200,14 @@ class LabelModel:
 
         Later fits of this model know it as well.
         """
-        pull = prior.pull(free.class_prior)
-        if pull is None:
+        penalty = prior.penalty(free.class_prior)
+        if penalty is None:
             return free
         theta = free.theta
         for deviation in TIGHTENING:
-            if deviation > pull.deviation:
-                theta = self._climb(theta, PriorPull(pull.mean, deviation)).theta
-        self._prior_pull = pull
+            if deviation > penalty.deviation:
+                theta = self._climb(theta, PriorPenalty(penalty.mean, deviation)).theta
+        self._prior_penalty = penalty
         return self.described(self._climb(theta).theta)
 
     def _at(self, fit: LabelFit) -> np.ndarray:
@@ -244,8 +244,10 @@ class LabelModel:
 
         return shift_for_mean(mean_at, prior, tol=1e-2, max_iter=30)
 
-    def _climb(self, theta, pull: PriorPull | None = None, max_steps=200, tol=TOLERANCE) -> Climb:
-        objective = _Objective(self, pull, tol)
+    def _climb(
+        self, theta, penalty: PriorPenalty | None = None, max_steps=200, tol=TOLERANCE
+    ) -> Climb:
+        objective = _Objective(self, penalty, tol)
         return climb(objective, theta, max_iter=max_steps, longest=LONGEST_STEP)
 
     # -- its profile -------------------------------------------------------------------------
@@ -280,7 +282,7 @@ class LabelModel:
         if prior.low == prior.high:
             at = np.array([fit.class_prior])
             return Profile(prior.low, prior.high, at, np.array([fit.log_likelihood]))
-        self._prior_pull = None
+        self._prior_penalty = None
         found = self.profile(free)
         found.low, found.high = prior.within((found.low, found.high))
         return found
@@ -288,7 +290,7 @@ class LabelModel:
     def _end(self, fit: LabelFit, bound: float, seen: dict[float, float]) -> float:
         """One end of the range.
 
-        A pull towards some class prior, the goal, ends in a point of the profile: no other
+        A penalty towards some class prior, the goal, ends in a point of the profile: no other
         parameters explain the labels better for the prior that it reaches.
         """
         (top,) = _Objective(self).passes([fit.theta], True)
@@ -299,9 +301,9 @@ class LabelModel:
         away = float(np.copysign(1.0, last - fit.class_prior))
         goal = fit.class_prior + away * min(1.96 * spread, 0.5 * room)
         for _ in range(20):
-            pull = PriorPull(goal, min(max(spread / 3, 1e-5), 0.03))
-            pulled = self._climb(theta, pull, tol=PROFILE_TOLERANCE)
-            (place,) = _Objective(self).passes([pulled.theta], False)
+            penalty = PriorPenalty(goal, min(max(spread / 3, 1e-5), 0.03))
+            found = self._climb(theta, penalty, tol=PROFILE_TOLERANCE)
+            (place,) = _Objective(self).passes([found.theta], False)
             prior = min(place.sums.positives / self._total, 1.0)
             # With the penalty and the pseudo-counts: it falls from the maximum of both.
             seen[prior] = fit.log_likelihood - (place.value - top.value)
@@ -309,7 +311,7 @@ class LabelModel:
             if abs(drop - 1) < NEAR_END:
                 return fit.class_prior + (prior - fit.class_prior) / drop
             if drop < 1:
-                inside, theta = (goal, drop), pulled.theta
+                inside, theta = (goal, drop), found.theta
                 if goal == last:
                     return bound
             else:
@@ -324,18 +326,18 @@ class LabelModel:
 
     def _spread(self, place: Place) -> float:
         """Standard error of the class prior by the expected information: where to look first."""
-        slant = np.zeros(len(self._ridge))
-        slant[:2] = place.sums.positives_gradient / self._total
-        slant[0] *= np.exp(place.theta[0])
-        return float(np.linalg.norm(_Objective(self).curvature(place).scaled_step(slant)))
+        prior_gradient = np.zeros(len(self._ridge))
+        prior_gradient[:2] = place.sums.positives_gradient / self._total
+        prior_gradient[0] *= np.exp(place.theta[0])
+        return float(np.linalg.norm(_Objective(self).curvature(place).scaled_step(prior_gradient)))
 
 
 class _Objective:
-    """The penalised loss of a label model, to climb; there may be a pull on the prior."""
+    """The penalised loss of a label model, to climb; there may be a penalty on the prior."""
 
-    def __init__(self, model: LabelModel, pull: PriorPull | None = None, tol: float = TOLERANCE):
+    def __init__(self, model: LabelModel, penalty: PriorPenalty | None = None, tol=TOLERANCE):
         self._model, self.tol = model, tol
-        self._pulls = [one for one in (model._prior_pull, pull) if one is not None]
+        self._prior_penalties = [one for one in (model._prior_penalty, penalty) if one is not None]
 
     def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
         model = self._model
@@ -345,27 +347,27 @@ class _Objective:
             natural = np.concatenate([[slope], theta[1:]])
             value = sums.loss + float(model._ridge @ natural**2) / 2
             gradient = sums.gradient + model._ridge * natural
-            for pull in self._pulls:
-                off = pull.off(sums.positives, model._total)
-                value += off**2 / 2
-                gradient[:2] += off * pull.slant(sums.positives_gradient, model._total)
+            for penalty in self._prior_penalties:
+                residual = penalty.residual(sums.positives, model._total)
+                value += residual**2 / 2
+                gradient[:2] += residual * penalty.gradient(sums.positives_gradient, model._total)
             if model._pseudo_counts.of_each_class:
                 prior, by_logit = self._prior(sums)
-                loss, slant, _ = pseudo_count_loss(model._pseudo_counts.of_each_class, prior)
+                loss, derivative, _ = pseudo_count_loss(model._pseudo_counts.of_each_class, prior)
                 value += loss
-                gradient[:2] += slant * by_logit
+                gradient[:2] += derivative * by_logit
             if model._pseudo_counts.labelled:
-                loss, slant, _ = pseudo_count_loss(
+                loss, derivative, _ = pseudo_count_loss(
                     model._pseudo_counts.labelled, float(expit(theta[-1]))
                 )
                 value += loss
-                gradient[-1] += slant
+                gradient[-1] += derivative
             gradient[0] *= slope
-            if model._slope_pull is not None:
-                mean, deviation = model._slope_pull
-                off = (theta[0] - np.log(model._scale[0]) - mean) / deviation
-                value += off**2 / 2
-                gradient[0] += off / deviation
+            if model._slope_penalty is not None:
+                mean, deviation = model._slope_penalty
+                residual = (theta[0] - np.log(model._scale[0]) - mean) / deviation
+                value += residual**2 / 2
+                gradient[0] += residual / deviation
             if model._known:
                 gradient[2:] = 0.0
             yield Place(theta, value, gradient, sums, curved)
@@ -379,9 +381,9 @@ class _Objective:
     def curvature(self, place: Place) -> Curvature:
         model, slope = self._model, np.exp(place.theta[0])
         H = place.sums.information + np.diag(model._ridge)
-        for pull in self._pulls:
-            slant = pull.slant(place.sums.positives_gradient, model._total)
-            H[:2, :2] += np.outer(slant, slant)
+        for penalty in self._prior_penalties:
+            prior_gradient = penalty.gradient(place.sums.positives_gradient, model._total)
+            H[:2, :2] += np.outer(prior_gradient, prior_gradient)
         if model._pseudo_counts.of_each_class:
             prior, by_logit = self._prior(place.sums)
             _, _, curvature = pseudo_count_loss(model._pseudo_counts.of_each_class, prior)
@@ -392,6 +394,6 @@ class _Objective:
             )[2]
         H[0] *= slope
         H[:, 0] *= slope
-        if model._slope_pull is not None:
-            H[0, 0] += 1 / model._slope_pull[1] ** 2
+        if model._slope_penalty is not None:
+            H[0, 0] += 1 / model._slope_penalty[1] ** 2
         return Curvature(H, np.full(len(H), 1e-12))

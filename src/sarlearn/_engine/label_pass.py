@@ -93,7 +93,7 @@ def _design(block: Block, of_f: np.ndarray, of_e: np.ndarray) -> np.ndarray:
     return out
 
 
-def weighed_propensity(block: Block) -> float:
+def weighted_propensity(block: Block) -> float:
     return float(block.e.sum() if block.weight is None else block.weight @ block.e)
 
 

@@ -65,9 +65,9 @@ def fit_sar_em(
     em = SAREM(rows, propensity, decay=decay, C=C)
     result = run(em, stop, window, tol, max_iter, report)
     labels_only = em.class_prior
-    pull = None if prior is None else prior.pull(labels_only)
-    if pull is not None:
-        em = HeldSAREM(rows, propensity, decay=decay, C=C, pull=pull)
+    penalty = None if prior is None else prior.penalty(labels_only)
+    if penalty is not None:
+        em = HeldSAREM(rows, propensity, decay=decay, C=C, penalty=penalty)
         result = run_held(em, stop, window, tol or TOLERANCE[stop], max_iter, report)
     units = rows.units.of(columns)
     phi = units.to_user(propensity.theta)

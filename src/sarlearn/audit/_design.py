@@ -52,8 +52,8 @@ def draw(
     drawn = place < quota[stratum[shuffled]]
     chosen, place = shuffled[drawn], place[drawn]
     # Shares of the quota done, so that strata with smaller quotas do not run dry first.
-    turn = np.lexsort((rng.random(len(chosen)), (place + 0.5) / quota[stratum[chosen]]))
-    chosen = chosen[turn]
+    order = np.lexsort((rng.random(len(chosen)), (place + 0.5) / quota[stratum[chosen]]))
+    chosen = chosen[order]
     return Draw(candidates[chosen], stratum[chosen], (quota / size)[stratum[chosen]])
 
 

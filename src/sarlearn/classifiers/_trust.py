@@ -12,7 +12,7 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.boosting_data import BoostedFit
 from sarlearn._engine.boosting_data import Rows as BoostedRows
 from sarlearn._engine.crossfit import CrossFit
-from sarlearn._engine.examine import BEND, SURE, Examination, examine, sample_rows
+from sarlearn._engine.examine import NONLINEAR, SURE, Examination, examine, sample_rows
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn.exceptions import (
@@ -274,12 +274,12 @@ def _tell(model, seen: Examination, names: Sequence[str]) -> None:
     if seen.drivers:
         first = seen.drivers[0]
         strong = seen.strong_driver.get(first)
-        told, z = [names[j] for j in seen.drivers], float(seen.driver_z[first])
-        warn(UnnamedDriverWarning(told, z, None if strong is None else strong.class_prior))
+        reported, z = [names[j] for j in seen.drivers], float(seen.driver_z[first])
+        warn(UnnamedDriverWarning(reported, z, None if strong is None else strong.class_prior))
     if seen.misfits:
-        bent = [names[j] for j in _largest(seen.bend_z, BEND)]
+        nonlinear = [names[j] for j in _largest(seen.nonlinear_z, NONLINEAR)]
         linear = hasattr(model, "coef_")
-        warn(MisfitWarning(seen.misfit, seen.gain, bent, flexible=not linear))
+        warn(MisfitWarning(seen.misfit, seen.gain, nonlinear, flexible=not linear))
 
 
 def _dense(X, columns) -> np.ndarray:

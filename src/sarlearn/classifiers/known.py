@@ -226,9 +226,9 @@ class KnownPropensityClassifier(PUClassifier):
         else:
             result = run_known(em, tol, self.max_iter, report)
         self.class_prior_from_labels_ = float(em.class_prior)
-        pull = None if prior is None else prior.pull(em.class_prior)
-        if pull is not None:
-            em = HeldSAREM(rows, em.propensity, decay=1.0, C=self.C, pull=pull)
+        penalty = None if prior is None else prior.penalty(em.class_prior)
+        if penalty is not None:
+            em = HeldSAREM(rows, em.propensity, decay=1.0, C=self.C, penalty=penalty)
             result = run_held(em, self.stop, self.window, tol, self.max_iter, report)
         self._store_classifier(em.coefficients)
         store_result(self, result, em.class_prior, label_share(rows))
@@ -243,7 +243,7 @@ class KnownPropensityClassifier(PUClassifier):
                 "since other classifiers take no negative weights."
             )
         total = rows.total(weight_of)
-        prior = rows.total(_weighed, inverse_targets) / total
+        prior = rows.total(_weighted_sum, inverse_targets) / total
         if prior >= 1:
             raise ValueError(
                 f"The mean of s/propensity, which estimates the class prior, is {prior:.3f}; it "
@@ -267,7 +267,7 @@ class KnownPropensityClassifier(PUClassifier):
         )
         self._store_classifier(rows.units.to_user(fit.theta))
         result = EMResult(fit.passes, fit.converged, history.as_dict())
-        mean = rows.total(_weighed, Probabilities(fit.theta)) / total
+        mean = rows.total(_weighted_sum, Probabilities(fit.theta)) / total
         store_result(self, result, mean, label_share(rows))
 
     def _propensity(self, X, propensity=None) -> np.ndarray:
@@ -333,7 +333,7 @@ class Probabilities:
         return expit(logits(block.X, self.theta))
 
 
-def _weighed(block: Block, values) -> float:
+def _weighted_sum(block: Block, values) -> float:
     """Sum of what ``values`` gives for each row, by weight."""
     found = values(block)
     return float(found.sum() if block.weight is None else found @ block.weight)

@@ -306,7 +306,7 @@ class RepeatedSARClassifier(PUClassifier):
         spread = Z * fit.error / (inside * (1 - inside))
         ends = logit(inside) + np.array([-spread, spread])
         low, high = expit(ends).tolist()
-        low, high = min(low, fit.rivals[0]), max(high, fit.rivals[1])
+        low, high = min(low, fit.other_maxima[0]), max(high, fit.other_maxima[1])
         bounded = prior is not None and not prior.deviation
         range_only(self, prior.within((low, high)) if bounded else (low, high))  # type: ignore[union-attr]
         self.class_prior_from_labels_ = float(fit.labels_only)

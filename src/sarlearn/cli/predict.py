@@ -48,7 +48,7 @@ def predict(
             writer.write(scored)
             total.add(found)
             show(total.rows, None)
-    told = {
+    result = {
         "rows": total.rows,
         "columns": total.columns,
         "expected_positives": total.positives,
@@ -56,7 +56,7 @@ def predict(
         "neutralised_cells": writer.n_neutral,
         "output": output,
     }
-    _tell(saved, told, total.labelled, as_json)
+    _tell(saved, result, total.labelled, as_json)
 
 
 @dataclass
@@ -135,21 +135,21 @@ def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.n
     return columns, as_frame(frame)
 
 
-def _tell(saved: SavedModel, told: dict[str, Any], labelled: int | None, as_json: bool) -> None:
-    output, n_neutral = told["output"], told["neutralised_cells"]
+def _tell(saved: SavedModel, result: dict[str, Any], labelled: int | None, as_json: bool) -> None:
+    output, n_neutral = result["output"], result["neutralised_cells"]
     stream = sys.stderr if output == STANDARD else sys.stdout
     if as_json:
-        print(json.dumps(told, indent=2), file=stream)
+        print(json.dumps(result, indent=2), file=stream)
         return
-    for name, values in told["unknown_values"].items():
+    for name, values in result["unknown_values"].items():
         shown = ", ".join(values[:3]) + (", ..." if len(values) > 3 else "")
         print(f"Note: column {name!r} holds values not seen in the fit ({shown}).", file=stream)
     if n_neutral:
         print(neutral_note(n_neutral), file=stream)
     where = "" if output == STANDARD else f" Wrote {output}."
     print(
-        f"Scored {told['rows']:,} rows; about {told['expected_positives']:,.0f} are expected to "
-        f"be positive.{where}{_why_not_as_in_fit(saved, told, labelled)}",
+        f"Scored {result['rows']:,} rows; about {result['expected_positives']:,.0f} are expected "
+        f"to be positive.{where}{_why_not_as_in_fit(saved, result, labelled)}",
         file=stream,
     )
 
@@ -161,14 +161,14 @@ def neutral_note(n_cells: int) -> str:
     )
 
 
-def _why_not_as_in_fit(saved: SavedModel, told: dict[str, Any], labelled: int | None) -> str:
+def _why_not_as_in_fit(saved: SavedModel, result: dict[str, Any], labelled: int | None) -> str:
     """A sentence where the fit, on the same rows, told of another number of positives."""
     prior = getattr(saved.model[-1], "class_prior_", None) if is_table_model(saved.model) else None
     known = saved.notes.get("rows"), saved.notes.get("labelled")
-    if prior is None or known != (told["rows"], labelled):
+    if prior is None or known != (result["rows"], labelled):
         return ""
-    fitted = prior * told["rows"]
-    if round(fitted) == round(told["expected_positives"]):
+    fitted = prior * result["rows"]
+    if round(fitted) == round(result["expected_positives"]):
         return ""
     return (
         f" The fit counted {fitted:,.0f}: its class prior of {prior:.1%} is estimated for the "

@@ -268,9 +268,9 @@ class _Newton:
         n_theta = self._joint.n_theta
         f, _ = self._joint.probabilities(self._start)
         push_f, push_e = self._joint.scores(self._start, self._labelled)
-        slant = np.zeros(len(information))
-        slant[:n_theta] = self._joint.times_rows(f * (1 - f))[0] / len(f)
-        direction = inverse @ slant
+        prior_gradient = np.zeros(len(information))
+        prior_gradient[:n_theta] = self._joint.times_rows(f * (1 - f))[0] / len(f)
+        direction = inverse @ prior_gradient
         # Each row's influence on the class prior: through its f, and through the parameters.
         through = self._joint.along(direction, push_f, push_e)
         prior = float(f.mean())

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 
 from sarlearn._compat import safe_indexing
-from sarlearn._engine.examine import BEND, MISFIT, Examination, examine, sample_rows
+from sarlearn._engine.examine import MISFIT, NONLINEAR, Examination, examine, sample_rows
 from sarlearn._engine.goodness import LabelGrid, label_grid, shape_free
 from sarlearn._view.inputs import listed
 from sarlearn._view.parts import take_apart
@@ -34,7 +34,7 @@ class GoodnessOfFit:
         the model does; negative where it explains them worse.
     drivers : dict of str to float
         Columns that were not named and that labelling seems to follow, with their statistic.
-    bends : dict of str to float
+    nonlinear : dict of str to float
         Columns whose squares the class model seems to lack, with their statistic.
     leaks : dict of str to float
         Columns that all but determine the label, with their area under the ROC curve.
@@ -60,7 +60,7 @@ class GoodnessOfFit:
     by_propensity: dict[str, np.ndarray] = field(repr=False)
     gain: float
     drivers: dict[str, float]
-    bends: dict[str, float]
+    nonlinear: dict[str, float]
     leaks: dict[str, float]
     swapped: bool
     sure: float
@@ -87,10 +87,10 @@ class GoodnessOfFit:
                 f"Labels are not where the model expects them (misfit {self.misfit:.1f}): {worst} "
                 f"{remedy}"
             )
-        if self.bends:
-            found["bends"] = (
-                f"The class does not seem to be linear in {listed(list(self.bends)[:3])}: use a "
-                "boosted class model, or add their squares."
+        if self.nonlinear:
+            found["nonlinear"] = (
+                f"The class does not seem to be linear in {listed(list(self.nonlinear)[:3])}: use "
+                "a boosted class model, or add their squares."
             )
         if self.drivers:
             found["drivers"] = (
@@ -135,7 +135,7 @@ class GoodnessOfFit:
         }
         plain = {
             name: getattr(self, name)
-            for name in ("misfit", "gain", "drivers", "bends", "leaks", "swapped", "sure")
+            for name in ("misfit", "gain", "drivers", "nonlinear", "leaks", "swapped", "sure")
         }
         return plain | tables | {"bounds": list(self.bounds), "problems": self.problems}
 
@@ -225,8 +225,8 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
 
     :math:`P(s=1|x) = f(x)\,e(x)` can be held against the labels seen, whatever the true classes
     are. Observed and expected labels are compared over strata of ``f`` and ``e``; score tests ask
-    whether a column that was not named belongs into ``e``, and whether ``f`` lacks a bend; a
-    flexible model of :math:`P(s=1|x)` that knows nothing of the two factors is held against
+    whether a column that was not named belongs into ``e``, and whether ``f`` lacks the square of
+    one; a flexible model of :math:`P(s=1|x)` that knows nothing of the two factors is held against
     :math:`f e` on held-out rows.
 
     **What it cannot see.** A good fit does not show that the two factors are told apart rightly:
@@ -297,7 +297,7 @@ def _described(
         by_propensity=_table(grid.strata(1, 5)),
         gain=seen.gain,
         drivers={names[j]: float(seen.driver_z[j]) for j in seen.drivers},
-        bends=_named(names, seen.bend_z, BEND),
+        nonlinear=_named(names, seen.nonlinear_z, NONLINEAR),
         leaks={names[j]: float(area) for j, area in zip(*seen.leaks, strict=True)},
         swapped=seen.swapped(slope),
         sure=grid.probability_quantile(0.99),

@@ -88,26 +88,28 @@ def _mixture_part(w: np.ndarray, p: np.ndarray, priors: np.ndarray) -> np.ndarra
 
 
 def _smooth_piece(z_at, w, p, priors) -> tuple[np.ndarray, np.ndarray]:
-    """Neighbouring bends of ``sum z(mu)`` around the root, one pair per prior, by binary search.
+    """Neighbouring breakpoints of ``sum z(mu)`` around the root, one pair per prior, by bisection.
 
-    The sum falls in mu and bends where a z reaches its bound w, at a mu known in closed form, and
-    at -1 where bins without labelled rows begin to count; in between it is smooth.
+    The sum falls in mu, with a breakpoint where a z reaches its bound w, at a mu known in closed
+    form, and at -1 where bins without labelled rows begin to count; in between it is smooth.
     """
-    bends = np.where(p > 0, p / w - w / (priors[:, None] * p), -1.0)
-    bends = np.sort(np.where(w > 0, bends, np.inf), axis=1)
+    breakpoints = np.where(p > 0, p / w - w / (priors[:, None] * p), -1.0)
+    breakpoints = np.sort(np.where(w > 0, breakpoints, np.inf), axis=1)
     each = np.arange(len(priors))
-    left, right = np.full(len(priors), -1), np.full(len(priors), bends.shape[1])
+    left, right = np.full(len(priors), -1), np.full(len(priors), breakpoints.shape[1])
     while np.any(right - left > 1):
-        middle = np.clip((left + right) // 2, 0, bends.shape[1] - 1)
-        mu = bends[each, middle]
+        middle = np.clip((left + right) // 2, 0, breakpoints.shape[1] - 1)
+        mu = breakpoints[each, middle]
         finite = np.isfinite(mu)
         above = (z_at(np.where(finite, mu, 0.0)).sum(axis=1) > priors) & finite
         open_ = right - left > 1
         left = np.where(open_ & above, middle, left)
         right = np.where(open_ & ~above, middle, right)
-    low = np.where(left >= 0, bends[each, np.maximum(left, 0)], -np.inf)
+    low = np.where(left >= 0, breakpoints[each, np.maximum(left, 0)], -np.inf)
     high = np.where(
-        right < bends.shape[1], bends[each, np.minimum(right, bends.shape[1] - 1)], np.inf
+        right < breakpoints.shape[1],
+        breakpoints[each, np.minimum(right, breakpoints.shape[1] - 1)],
+        np.inf,
     )
     return low, high
 

@@ -24,7 +24,8 @@ class DEDPUL(ScorePriorEstimator):
         e(nu) = mean of max(0, 1 - r (1 - nu)) - nu
 
     is zero at the truth. ``nu = 1`` is always a zero as well, and EM from ``nu = 0`` drifts there
-    where the mean of r is below 1; the estimate is then the sharpest bend of e among ``e < 0.05``.
+    where the mean of r is below 1; the estimate is then where e, among ``e < 0.05``, has its
+    largest curvature.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def _expectation_maximization(ratio: np.ndarray) -> float:
 
 def _sharpest_bend(grid: np.ndarray, excess: np.ndarray) -> float:
     """The grid point with ``e < 0.05`` where the slope of e changes most."""
-    bend = np.full(len(grid), -np.inf)
-    bend[1:-1] = np.diff(excess, n=2)
-    bend[excess >= 0.05] = -np.inf
-    return float(grid[np.argmax(bend)]) if np.isfinite(bend).any() else 0.0
+    curvature = np.full(len(grid), -np.inf)
+    curvature[1:-1] = np.diff(excess, n=2)
+    curvature[excess >= 0.05] = -np.inf
+    return float(grid[np.argmax(curvature)]) if np.isfinite(curvature).any() else 0.0

@@ -27,7 +27,7 @@ def label_fit(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> dict
     s = parts.final.classes_[labelled.astype(int)]
     found = goodness_of_fit(parts.final, parts.matrix, s)
     column_of = _attribute_of(parts)
-    for name in ("drivers", "bends", "leaks"):  # as the user knows the columns
+    for name in ("drivers", "nonlinear", "leaks"):  # as the user knows the columns
         named = {column_of.get(key, key): z for key, z in reversed(getattr(found, name).items())}
         setattr(found, name, dict(reversed(named.items())))
     groups = _groups(parts, labelled, predicted)

@@ -32,7 +32,7 @@ UNSURE = ("only by the model's shape", "not at all")
 # The warning of a fit that says the same as a problem of goodness_of_fit.
 PROBLEMS = {
     "misfit": MisfitWarning,
-    "bends": MisfitWarning,
+    "nonlinear": MisfitWarning,
     "drivers": UnnamedDriverWarning,
     "leaks": LeakageWarning,
     "swapped": SwapWarning,
