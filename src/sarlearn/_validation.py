@@ -5,6 +5,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import sklearn.utils.validation as of_sklearn
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
@@ -22,6 +23,37 @@ from sarlearn.exceptions import (
 
 # Squares of weights beyond this are too large, or too small, for a double.
 LARGEST_WEIGHT = 1e100
+
+
+def validate_data(estimator, X, *arguments, **options):
+    """scikit-learn's check of the input of an estimator, with an error that names a date."""
+    refuse_dates(X, type(estimator).__name__)
+    with np.errstate(over="ignore", invalid="ignore"):  # its search for NaN adds up all values
+        return of_sklearn.validate_data(estimator, X, *arguments, **options)
+
+
+def check_array(X, **options):
+    """The same for rows that no estimator is given."""
+    refuse_dates(X, "this function")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return of_sklearn.check_array(X, **options)
+
+
+def refuse_dates(X, who: str) -> None:
+    """Dates and spans of time are no numbers before someone says in what unit."""
+    kinds = getattr(X, "dtypes", None)
+    if kinds is None:
+        kinds = [getattr(X, "dtype", None)]
+    for number, kind in enumerate(kinds):
+        # NumPy and pandas say it by a letter, polars by a method.
+        dated = getattr(kind, "kind", "") in ("M", "m")
+        if dated or getattr(kind, "is_temporal", bool)():
+            columns = getattr(X, "columns", None)
+            what = "X" if columns is None else f"Column {columns[number]!r} of X"
+            raise ValueError(
+                f"{what} holds dates or times ({kind}), and {who} needs numbers: days since some "
+                "date, for one. make_table_classifier takes a data frame with dates as it is."
+            )
 
 
 def fill_labels(s, *, pos_label=None):
@@ -89,7 +121,7 @@ def encode_labels(
         choice,
         int(labelled.sum()),
         len(s),
-        told=pos_label is not None,
+        given=pos_label is not None,
         has_pos_label=has_pos_label,
     )
     if warn_few:
@@ -98,13 +130,13 @@ def encode_labels(
 
 
 def warn_of_labels(
-    choice: Choice, n_labelled: int, n_rows: int, *, told: bool, has_pos_label: bool
+    choice: Choice, n_labelled: int, n_rows: int, *, given: bool, has_pos_label: bool
 ) -> None:
     """Warn where the meaning of the labels was guessed, or most rows are labelled."""
     about = choice.labelled, choice.unlabelled, n_labelled, n_rows, has_pos_label
     if not choice.sure:
         warn(GuessedLabelWarning(*about))
-    if 2 * n_labelled > n_rows and not told:
+    if 2 * n_labelled > n_rows and not given:
         warn(MostlyLabelledWarning(*about))
 
 

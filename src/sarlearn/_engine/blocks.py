@@ -225,6 +225,8 @@ def is_packable(X: np.ndarray) -> bool:
     some = X[:: max(len(X) // 1000, 1)]
     if np.count_nonzero(some) > PACK_SHARE * some.size:
         return False
+    size = np.abs(some).max(axis=0)
+    some = some / np.where(size > 0, size, 1.0)  # squares of it are neither too large nor lost
     return bool((np.abs(some.mean(axis=0)) <= PACK_FAR * some.std(axis=0)).all())
 
 

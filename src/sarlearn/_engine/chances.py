@@ -21,6 +21,7 @@ from sarlearn._engine.known_prior import TIGHTENING, KnownPrior, PriorPenalty
 from sarlearn._engine.likelihood import Evidence
 from sarlearn._engine.links import INVERSES, LINKS, LinkTerms
 from sarlearn._engine.logistic import weight_of
+from sarlearn._engine.magnitudes import sizes, unit_of
 from sarlearn._engine.newton import Climb, Curvature, Place, Sums, climb
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import History
@@ -279,11 +280,22 @@ def _climb_with(problem: _Problem, penalty: PriorPenalty, theta: np.ndarray, max
 
 def _chance_units(rows: Rows) -> tuple[Units, Rows]:
     """Attributes of chances centred and scaled; a gap's attributes count for nothing."""
+    unit = unit_of(np.max(rows.each(_chance_sizes), axis=0))
+    rows = rows.map(_divided, unit)
     sums = rows.total(_chance_moments)
     center = sums[1] / sums[0]
     scale = np.sqrt(np.maximum(sums[2] / sums[0] - center**2, 0.0))
     units = Units(center, np.where(scale > 1e-12 * (1 + np.abs(center)), scale, 1.0))
-    return units, rows.map(_standardised, units)
+    in_user_units = Units(units.center * unit, units.scale * unit, unit != 1)
+    return in_user_units, rows.map(_standardised, units)
+
+
+def _chance_sizes(block: Block) -> np.ndarray:
+    return sizes(block.chances[~np.isnan(block.visits)])
+
+
+def _divided(block: Block, unit: np.ndarray) -> Block:
+    return block if (unit == 1).all() else block.with_columns(chances=block.chances / unit)
 
 
 def _chance_moments(block: Block) -> np.ndarray:

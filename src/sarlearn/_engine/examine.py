@@ -22,6 +22,7 @@ from sarlearn._engine.drivers import Driver, strong_driver
 from sarlearn._engine.flexible import linear_scores, standardised
 from sarlearn._engine.goodness import label_grid, nonlinear_terms, score_sums
 from sarlearn._engine.leakage import leaking
+from sarlearn._engine.magnitudes import moderate
 
 # Score statistics above these are reported: of a column in the propensity, and of its square in
 # the class.
@@ -152,7 +153,7 @@ def examine(
     linear : bool, default=True
         Whether the class model is linear, so that it may lack the square of a column.
     """
-    raw = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+    raw = moderate(X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float))
     Z = standardised(raw, weight)
     attributes, e = Z[:, columns], expit(zeta)
     scores, at = eta, (eta, zeta)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import sparse
 
+from sarlearn._engine.magnitudes import sizes, unit_of
+
 # A category becomes one term per value; rarer ones than the most frequent so many have none.
 MAX_LEVELS = 50
 
@@ -125,10 +127,13 @@ def _number_terms(column: int, values: np.ndarray) -> list[Term]:
     known = values[~np.isnan(values)]
     if not len(known):
         return []
+    unit = float(unit_of(sizes(known)))
+    known = known / unit  # by 1, unless squares of it are too large or too small
     center = float(known.mean())
     two_values = bool(((known == known.min()) | (known == known.max())).all())
     spread = float(np.ptp(known)) if two_values else 2 * float(known.std())
-    scale = spread if spread > 1e-12 * abs(center) else 1.0
+    scale = (spread if spread > 1e-12 * abs(center) else 1.0) * unit
+    center *= unit
     gaps = [Term(column, "missing")] if len(known) < len(values) else []
     return [Term(column, "value", fill=center, center=center, scale=scale), *gaps]
 

@@ -8,12 +8,31 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sarlearn._engine.magnitudes import sizes
 from sarlearn._engine.tree_text import check_text, trees_only
 
 # Rows from which the borders of the bins are found.
 BIN_ROWS = 50_000
 # Gradient and hessian of the loss by the logits of some rows.
 Derivatives = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+# LightGBM takes smaller values for zero. Differences of larger ones are too large for a number.
+LEAST_SIZE, LARGEST_SIZE = 1e-35, 1e300
+
+
+def check_sizes(X, names=None) -> None:
+    """Refuse a column whose values trees cannot tell apart, or the linear terms beside them."""
+    size = sizes(X)
+    bad = (size > LARGEST_SIZE) | ((size > 0) & (size < LEAST_SIZE))
+    if bad.any():
+        column = int(np.argmax(bad))
+        name = column if names is None else names[column]
+        raise ValueError(
+            f"The largest absolute value of column {name!r} is {size[column]:.3g}; boosted trees "
+            f"take columns where it is from {LEAST_SIZE:g} to {LARGEST_SIZE:g}, or 0. Multiply the "
+            "column by a power of ten: trees do not feel scales."
+        )
 
 
 def lightgbm() -> Any:

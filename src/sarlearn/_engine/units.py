@@ -51,7 +51,7 @@ class Units:
 
     def to_user(self, theta: np.ndarray) -> np.ndarray:
         """Coefficients and intercept for the columns as they were."""
-        coef = theta[:-1] / self.scale
+        coef = in_units(theta[:-1], self.scale)
         if self.excluded is not None:
             coef[self.excluded] = 0.0
         return np.append(coef, theta[-1] - coef @ self.center)
@@ -60,6 +60,19 @@ class Units:
         """The other way round."""
         coef = theta[:-1] * self.scale
         return np.append(coef, theta[-1] + theta[:-1] @ self.center)
+
+
+def in_units(coef: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Coefficients for columns as they were, from those for columns divided by ``scale``."""
+    with np.errstate(over="ignore"):
+        found = coef / scale
+    lost = np.isinf(found) & np.isfinite(coef)
+    if lost.any():
+        raise ValueError(
+            f"A column has values of about {scale[lost][0]:.3g}: its coefficient is too large for "
+            "a number. Multiply the column by a power of ten."
+        )
+    return found
 
 
 def excluding(rows, columns: np.ndarray):

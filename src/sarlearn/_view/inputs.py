@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from sarlearn._compat import get_feature_names
-from sarlearn._validation import encode_labels, resolve_features
+from sarlearn._validation import check_array, encode_labels, resolve_features
 
 
 @dataclass

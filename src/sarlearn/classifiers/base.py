@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
 from sarlearn._engine import likelihood
@@ -28,6 +28,7 @@ from sarlearn._validation import (
     fill_labels,
     pointing_to_tables,
     resolve_features,
+    validate_data,
 )
 from sarlearn._words import checked_sentence, known_sentence, model_summary, range_sentence
 from sarlearn.backends import elsewhere, lazily, read_rows, refuse_dask

@@ -14,7 +14,7 @@ from sarlearn._engine.boosting_data import BoostedFit, Rows
 from sarlearn._engine.crossfit import nothing_left
 from sarlearn._engine.folds import make_folds
 from sarlearn._engine.linear_columns import LinearColumns
-from sarlearn._engine.trees import lightgbm
+from sarlearn._engine.trees import check_sizes, lightgbm
 from sarlearn._validation import check_propensity, resolve_features
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._audits import store_audit, with_audits
@@ -296,6 +296,7 @@ class BoostedSARClassifier(SARClassifier):
         X, labelled, weight, kept = self._check_fit(self._encoded(X), y, sample_weight)
         refuse_sparse_gaps(X)
         names = getattr(self, "feature_names_in_", None)
+        check_sizes(X, names)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
         known = None
         if propensity is not None:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
-from sklearn.utils.validation import validate_data
 
 from sarlearn._compat import Interval, StrOptions, fit_context
 from sarlearn._engine.blocks import Block, RowBlocks
@@ -26,6 +25,7 @@ from sarlearn._validation import (
     encode_labels,
     encode_new_labels,
     resolve_features,
+    validate_data,
 )
 from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask

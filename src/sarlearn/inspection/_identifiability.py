@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 
 from sarlearn._engine.joint import JointFit, JointLogistic
 from sarlearn._engine.label_model import PROFILE_DROP, LabelModel
+from sarlearn._engine.magnitudes import moderate
 from sarlearn._view.draw import BELOW, draw_maxima, maxima_together
 from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, generators
@@ -284,7 +285,7 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
     f, e = joint.probabilities(best.parameters)
     score = logit(np.clip(f, 1e-12, 1 - 1e-12))
     chosen = matrix[:, columns]
-    attributes = chosen.toarray() if sparse.issparse(chosen) else chosen
+    attributes = moderate(chosen.toarray() if sparse.issparse(chosen) else chosen)
     strata, codes = _strata(e)
     profile = _profile(score, attributes, labelled)
     rank, condition = _rank(joint.information(best.parameters, labelled, penalised=False))
@@ -297,7 +298,7 @@ def identifiability(model, X, s, *, n_starts: int = 20, random_state=None) -> Id
         swap_class_prior=np.nan if swap is None else joint.class_prior(swap.parameters),
         rank=rank,
         n_parameters=len(best.parameters),
-        redundant=_redundant(matrix) + _redundant(attributes),
+        redundant=_redundant(moderate(matrix)) + _redundant(attributes),
         condition=condition,
         overlap=_explained(score, attributes),
         strata=strata,

@@ -16,6 +16,8 @@ from sarlearn._engine.joint import (
     nest,
 )
 from sarlearn._engine.joint_batch import FEW_COLUMNS, BatchLogistic
+from sarlearn._engine.magnitudes import moderate, sizes, unit_of
+from sarlearn._engine.units import in_units
 from sarlearn._view.draw import draw_null
 from sarlearn._view.flexible import flexible_score
 from sarlearn._view.html import ShownInNotebooks
@@ -210,9 +212,11 @@ def scar_test(
     rows = check_rows(X, s)
     columns = rows.columns(propensity_features, "propensity_features")
     first, *draws = generators(random_state, n_draws + 1)
-    extra = flexible_score(rows.X, rows.labelled, first) if flexible else None
+    moderated = moderate(rows.X)
+    extra = flexible_score(moderated, rows.labelled, first) if flexible else None
     scaler = StandardScaler(with_mean=False)
-    test = _Test(scaler.fit_transform(rows.X), columns, C, extra)
+    test = _Test(scaler.fit_transform(moderated), columns, C, extra)
+    scale = (scaler.scale_ * unit_of(sizes(rows.X)))[columns]
     null = test.null.fit(rows.labelled)
     statistic, alternative = test.statistic(rows.labelled, null.parameters)
     simulate = partial(_simulated, test, null.parameters)
@@ -229,7 +233,7 @@ def scar_test(
         n_labelled=int(rows.labelled.sum()),
         flexible=flexible,
         null_statistics=drawn,
-        propensity_coef=test.propensity_coef(alternative) / scaler.scale_[columns],
+        propensity_coef=in_units(test.propensity_coef(alternative), scale),
     )
 
 

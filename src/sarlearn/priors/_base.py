@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import validate_data
 
 from sarlearn._compat import fit_context, one_blas_thread
 from sarlearn._moved import renamed_attribute
@@ -16,6 +15,7 @@ from sarlearn._validation import (
     check_weights,
     encode_labels,
     fill_labels,
+    validate_data,
 )
 from sarlearn.backends import elsewhere, read_rows, refuse_dask
 from sarlearn.exceptions import BoundaryWarning, warn
@@ -208,17 +208,16 @@ class WeightedPriorEstimator(PriorEstimator):
 
 def check_informative(X) -> None:
     """Refuse a matrix whose every column holds one value: nothing tells rows apart."""
-    if not np.any(column_range(X) > 0):
+    high, low = column_ends(X)
+    if not np.any(high > low):
         raise ValueError(
             f"All {X.shape[1]} features of X are constant over its {X.shape[0]} rows: nothing "
             "tells positive rows from the others. Pass at least one feature that varies."
         )
 
 
-def column_range(X) -> np.ndarray:
-    """Maximum minus minimum of each column, dense or sparse."""
+def column_ends(X) -> tuple[np.ndarray, np.ndarray]:
+    """Maximum and minimum of each column, dense or sparse."""
     if sp.issparse(X):
-        high, low = X.max(axis=0).toarray().ravel(), X.min(axis=0).toarray().ravel()
-    else:
-        high, low = X.max(axis=0), X.min(axis=0)
-    return np.asarray(high - low, dtype=np.float64)
+        return X.max(axis=0).toarray().ravel(), X.min(axis=0).toarray().ravel()
+    return X.max(axis=0), X.min(axis=0)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from sarlearn._moved import renamed_attribute
-from sarlearn._validation import encode_labels
+from sarlearn._validation import check_array, encode_labels
 from sarlearn._view.html import ShownInNotebooks
 from sarlearn.exceptions import DisagreementWarning, FewLabelsWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from sarlearn.priors._base import column_range
+from sarlearn._engine.magnitudes import moderate, sizes
+from sarlearn.priors._base import column_ends
 
 BLOCK_ROWS = 4096
 SMALLEST_EXPONENT = -700.0
@@ -21,8 +22,9 @@ def scale_columns(X, scaling: str):
     """
     if scaling == "none":
         return X
+    X = moderate(X)
     if scaling == "minmax":
-        size = column_range(X)
+        size = np.subtract(*column_ends(X))
     elif sp.issparse(X):
         size = np.sqrt(mean_variance_axis(X, axis=0)[1])
     else:
@@ -36,7 +38,15 @@ def scale_columns(X, scaling: str):
 
 def squared_distances(A, B) -> np.ndarray:
     """Squared Euclidean distances of all pairs of rows."""
-    return euclidean_distances(A, B, squared=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = euclidean_distances(A, B, squared=True)
+    if not np.isfinite(squared).all():
+        size = max(float(sizes(rows).max(initial=0.0)) for rows in (A, B))
+        raise ValueError(
+            f"Distances between rows of X are too large for a number: its values reach {size:.3g}. "
+            "Take scaling='minmax' or 'standard', or divide the columns."
+        )
+    return squared
 
 
 def gaussian(squared: np.ndarray, width: float) -> np.ndarray:
@@ -55,8 +65,9 @@ def median_distance(squared: np.ndarray) -> float:
     median = float(np.median(squared))
     if median == 0.0:
         raise ValueError(
-            "More than half of the pairs of rows of X are identical, so the kernel has no width. "
-            "Remove repeated rows, or use a method on scores such as BestBinEstimator."
+            "More than half of the pairs of rows of X are identical, or too close to tell apart, "
+            "so the kernel has no width. Remove repeated rows, or use a method on scores such as "
+            "BestBinEstimator."
         )
     return float(np.sqrt(median))
 

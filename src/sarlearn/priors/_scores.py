@@ -8,11 +8,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
-from sarlearn._validation import check_weights, encode_labels, fewer_folds
+from sarlearn._engine.magnitudes import moderate
+from sarlearn._validation import check_array, check_weights, encode_labels, fewer_folds
 from sarlearn.priors._base import Estimate, PriorEstimator
 
 SAME_LEVEL = 0.01
@@ -65,7 +66,10 @@ def out_of_fold_scores(
     ((569,), True)
     """
     labelled, _ = encode_labels(s, warn_few=False)
-    model = default_scorer(sparse=sp.issparse(X)) if scorer is None else scorer
+    model = scorer
+    if scorer is None:
+        X = moderate(check_array(X, accept_sparse="csr", dtype=np.float64))
+        model = default_scorer(sparse=sp.issparse(X))
     if not is_classifier(model) or not hasattr(model, "predict_proba"):
         raise ValueError(
             f"scorer must be a classifier with predict_proba; got {model!r}. Wrap one without it "

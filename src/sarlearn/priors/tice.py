@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sarlearn._compat import Interval, StrOptions
+from sarlearn._engine.magnitudes import moderate
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
 
@@ -158,7 +159,7 @@ def bin_columns(X, binning: str) -> np.ndarray:
     columns = X.tocsc() if sp.issparse(X) else X
     for start in range(0, X.shape[1], 256):
         block = columns[:, start : start + 256]
-        block = block.toarray() if sp.issparse(block) else block
+        block = moderate(block.toarray() if sp.issparse(block) else block)
         if binning == "equal":
             low, size = block.min(axis=0), np.ptp(block, axis=0)
             share = (block - low) / np.where(size > 0, size, 1.0)

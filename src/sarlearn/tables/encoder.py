@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn.backends import elsewhere, lazily
@@ -35,7 +35,7 @@ from sarlearn.tables.marks import OTHER, mark_words, n_marks
 from sarlearn.tables.names import origin, output_name
 from sarlearn.tables.oddities import tell_oddities
 from sarlearn.tables.readings import ColumnReading
-from sarlearn.tables.skew import log_unit, to_log
+from sarlearn.tables.skew import log_unit, scaler_to, to_log
 
 MANY_LEVELS = 1000
 
@@ -143,7 +143,7 @@ class TableEncoder(  # type: ignore[call-arg]
                 self._set_scale(name, filled[:, index])
             self._set_gaps(np.isnan(filled).sum(axis=0))
             filled = self._imputer().fit_transform(filled)
-            self.scaler_ = StandardScaler().fit(self._to_scale(filled))
+            self.scaler_ = scaler_to(self._to_scale(filled))
         self.feature_names_out_ = self._output_names()
         return self
 

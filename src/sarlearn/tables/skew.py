@@ -1,6 +1,9 @@
-"""Strongly skewed columns, such as sums of money, on a logarithmic scale."""
+"""The scales of columns; strongly skewed ones, such as sums of money, on a logarithmic scale."""
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+from sarlearn._engine.magnitudes import moderate, sizes, unit_of
 
 # A column is strongly skewed where its upper tail (from the median to the 99th percentile) is more
 # than this many times as long as its lower one. It is 1 for a normal, 6 for an exponential, 10 for
@@ -39,3 +42,12 @@ def quantiles(values: np.ndarray, weights: np.ndarray, shares) -> np.ndarray:
 def to_log(values: np.ndarray, unit: float) -> np.ndarray:
     """``log(1 + x / m)``; odd in x, so that it is monotone also below zero."""
     return np.sign(values) * np.log1p(np.abs(values) / unit)
+
+
+def scaler_to(values: np.ndarray) -> StandardScaler:
+    """A scaler fitted to columns, also to those whose squares are too large or too small."""
+    scaler, unit = StandardScaler().fit(moderate(values)), unit_of(sizes(values))
+    scaler.mean_, scaler.scale_ = scaler.mean_ * unit, scaler.scale_ * unit
+    with np.errstate(over="ignore"):
+        scaler.var_ = scaler.var_ * unit * unit
+    return scaler

@@ -1,0 +1,220 @@
+"""Columns and weights of extreme sizes, and columns far from zero: of every public estimator."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from sarlearn import (
+    BoostedSARClassifier,
+    CrossFitSARClassifier,
+    RepeatedSARClassifier,
+    SAREMClassifier,
+    inspection,
+    make_table_classifier,
+)
+from sarlearn._engine.magnitudes import moderate
+from sarlearn.priors import KernelMean, compare_priors, out_of_fold_scores
+from test_sklearn_checks import public_estimators, reads_arrays
+
+pytestmark = [
+    pytest.mark.filterwarnings("error::RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning"),
+]
+
+N = 300  # from 200 rows and 20 labels on, learners take a second look
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, 4))
+Y = RNG.random(N) < expit(X @ [0.5, 1.5, -1.5, 1.0])
+E = expit(X[:, 0])
+S = Y & (RNG.random(N) < E)
+VISITS = np.column_stack([S, S & (np.arange(N) % 3 > 0)])
+SETTINGS = {
+    "propensity_features": [0],
+    "random_state": 0,
+    "n_iter": 5,  # of the two models
+}
+QUICK = {"max_iter": 8, "n_runs": 1, "cv": 2}
+
+
+def estimators() -> list:
+    found = []
+    for kind in filter(reads_arrays, public_estimators()):
+        model = kind()
+        settings = SETTINGS | (QUICK if "Boosted" in kind.__name__ else {})
+        if kind.__name__ == "MultiSCARClassifier":  # groups rows by equal values
+            settings = settings | {"propensity_features": ()}
+        known = model.get_params()
+        found.append(model.set_params(**{k: v for k, v in settings.items() if k in known}))
+    return found
+
+
+EVERY = pytest.mark.parametrize("model", estimators(), ids=lambda model: type(model).__name__)
+
+
+def fitted(model, X, **given):
+    name = type(model).__name__
+    if name.startswith("KnownPropensity"):
+        given["propensity"] = E
+    return clone(model).fit(X, VISITS if name.startswith("Repeated") else S, **given)
+
+
+def refuses(model, X) -> bool:
+    """Trees take tiny values for zero, and a coefficient of the cross-fit may be no number."""
+    name = type(model).__name__
+    size = np.abs(X[:, 0]).max()
+    if "Boosted" in name:
+        accepted = 1e-35 < size < 1e300
+    else:
+        accepted = size > 1e-300 or name != "CrossFitSARClassifier"
+    if accepted:
+        return False
+    with pytest.raises(ValueError, match="Multiply the column by a power of ten"):
+        fitted(model, X)
+    return True
+
+
+def is_sound(model, X) -> bool:
+    """Whether all numbers are probabilities."""
+    found = [np.array([model.class_prior_])]
+    if hasattr(model, "predict_proba"):
+        found.append(model.predict_proba(X))
+    if hasattr(model, "predict_propensity"):
+        found.append(model.predict_propensity(X))
+    return all(((values >= 0) & (values <= 1)).all() for values in found)
+
+
+def with_column(factor: float, offset: float = 0.0) -> np.ndarray:
+    out = X.copy()
+    out[:, 0] = out[:, 0] * factor + offset
+    return out
+
+
+def test_estimators_are_all_there():
+    assert len(estimators()) >= 20
+
+
+@EVERY
+def test_huge_columns(model):
+    huge = with_column(1e250)
+    found = fitted(model, huge)
+    assert is_sound(found, huge)
+    # Of most methods nothing changes; of others the penalty vanishes, or a rank among equals.
+    assert found.class_prior_ == pytest.approx(fitted(model, X).class_prior_, abs=0.02)
+
+
+@EVERY
+@pytest.mark.parametrize("factor", [1e-200, 1e-310])
+def test_tiny_columns(model, factor):
+    tiny = with_column(factor)
+    if refuses(model, tiny):
+        return
+    found = fitted(model, tiny)
+    assert is_sound(found, tiny)
+    if not hasattr(found, "predict_proba"):
+        assert found.class_prior_ == pytest.approx(fitted(model, X).class_prior_, abs=0.02)
+
+
+@EVERY
+def test_the_largest_numbers_there_are(model):
+    largest = np.clip(X, -1, 1) * 1.7e308
+    assert refuses(model, largest) or is_sound(fitted(model, largest), largest)
+
+
+@EVERY
+def test_a_column_far_from_zero_changes_nothing(model):
+    far = fitted(model, with_column(1.0, 2_460_000.0)).class_prior_
+    # LightGBM bins numbers below and above zero apart; DEDPUL smooths ranks.
+    loose = type(model).__name__ in ("BoostedPrior", "BoostedSARClassifier", "DEDPUL")
+    assert far == pytest.approx(fitted(model, X).class_prior_, abs=0.02 if loose else 1e-3)
+
+
+@EVERY
+def test_a_date_is_refused_by_name(model):
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table["b"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N), unit="D")
+    with pytest.raises(ValueError, match=r"Column 'b' of X holds dates .* needs numbers"):
+        fitted(model, table)
+
+
+def test_an_array_of_dates_is_refused():
+    dates = np.arange(N).astype("datetime64[D]")[:, None]
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        SAREMClassifier([0]).fit(dates, S)
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        compare_priors(dates, S)
+
+
+@EVERY
+def test_weights_too_small_to_compute_with_are_refused(model):
+    if not has_fit_parameter(model, "sample_weight"):
+        pytest.skip("takes no weights")
+    with pytest.raises(ValueError, match=r"largest sample_weight is 1e-280; .* Divide them all"):
+        fitted(model, X, sample_weight=np.full(N, 1e-280))
+
+
+def test_weights_of_many_magnitudes():
+    weight = 10.0 ** np.linspace(-12, 12, N)
+    model = CrossFitSARClassifier([0], random_state=0).fit(X, S, sample_weight=weight)
+    assert is_sound(model, X)
+    assert model.class_prior_ >= np.average(S, weights=weight)
+
+
+def test_large_weights_of_several_chances():
+    model = RepeatedSARClassifier([0]).fit(X, VISITS, sample_weight=np.full(N, 1e90))
+    assert is_sound(model, X)
+
+
+def test_boosted_trees_name_the_column():
+    with pytest.raises(ValueError, match=r"column 0 is 3e-.*from 1e-35 to 1e\+300"):
+        fitted(BoostedSARClassifier([0], **QUICK), with_column(3e-310 / np.abs(X[:, 0]).max()))
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200, 1e-310])
+def test_tables(factor):
+    table = pd.DataFrame(X, columns=list("abcd"))
+    plain = make_table_classifier(["a"]).fit(table, S)
+    table["a"] *= factor
+    scaled = make_table_classifier(["a"]).fit(table, S)
+    assert scaled.class_prior_ == pytest.approx(plain.class_prior_, abs=1e-4)
+    np.testing.assert_allclose(scaled.predict_proba(table)[:, 1].mean(), plain.class_prior_, 1e-3)
+
+
+def test_inspection_of_huge_columns():
+    huge = with_column(1e200)
+    test = inspection.scar_test(huge, S, [0], n_draws=19, random_state=0)
+    same = inspection.scar_test(X, S, [0], n_draws=19, random_state=0)
+    assert test.statistic == pytest.approx(same.statistic, rel=1e-6)
+    np.testing.assert_allclose(test.propensity_coef * 1e200, same.propensity_coef, rtol=1e-6)
+    assert inspection.select_propensity_features(huge, S, [0, 1]).features == ["x0"]
+    model = SAREMClassifier([0]).fit(huge, S)
+    found = inspection.identifiability(model, huge, S, n_starts=2, random_state=0)
+    assert np.isfinite(found.class_prior).all()
+    assert inspection.relative_prevalence(model, huge, S, X[:, 1] > 0) is not None
+
+
+def test_a_coefficient_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match=r"values of about \S+e-31\d: its coefficient is too"):
+        inspection.scar_test(with_column(1e-310), S, [0], n_draws=19, random_state=0)
+
+
+def test_scores_do_not_feel_scales():
+    plain = out_of_fold_scores(X, S, random_state=0)
+    for factor in (1e200, 1e-200, 1e-310):
+        found = out_of_fold_scores(X * factor, S, random_state=0)
+        np.testing.assert_allclose(found, plain, atol=1e-6)
+
+
+def test_distances_of_unscaled_rows_that_are_too_large():
+    with pytest.raises(ValueError, match=r"values reach \S+e\+200. Take scaling='minmax'"):
+        KernelMean(scaling="none", random_state=0).fit(X * 1e200, S)
+
+
+def test_moderate_leaves_ordinary_columns_alone():
+    assert moderate(X) is X
+    out = moderate(np.column_stack([X[:, 0], X[:, 1] * 2.0**800, np.full(N, np.nan)]))
+    np.testing.assert_array_equal(out[:, 0], X[:, 0])
+    np.testing.assert_array_equal(out[:, 1] / X[:, 1], (out[:, 1] / X[:, 1])[0])
+    assert 1 <= np.abs(out[:, 1]).max() < 2
