@@ -93,19 +93,19 @@ def audit(
         _serve(plan, table, port, browser, question, fresh=not going_on)
         return
     n_neutral = plan.write({})
-    told = _told(plan)
+    result = _result(plan)
     if as_json:
-        print_json({**told, "neutralised_cells": n_neutral})
+        print_json({**result, "neutralised_cells": n_neutral})
         return
     if n_neutral:
         print_text(neutral_note(n_neutral))
     print_text(
-        f"Wrote {told['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
+        f"Wrote {result['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
         "no or unsure, from the top; whoever stops early has checked a smaller sample, not a "
         f"biased one. Then: sarlearn fit {table} --label {plan.label} ... --audited {output}"
     )
     print_text(
-        f"If the posteriors are right, about {told['rows_for_5_points']} checked rows bring the "
+        f"If the posteriors are right, about {result['rows_for_5_points']} checked rows bring the "
         "range of the class prior under 5 points."
     )
 
@@ -142,7 +142,7 @@ def _plan(model, table, n, output, label, id_column, audited, seed, going_on) ->
     return Plan(saved, frame, X, s, label, id_column, rows, design, words, output)
 
 
-def _told(plan: Plan) -> dict[str, Any]:
+def _result(plan: Plan) -> dict[str, Any]:
     return {
         "rows": len(plan.rows),
         "round": int(np.nanmax(plan.design["audit_round"])),

@@ -213,9 +213,9 @@ def table_warnings_said() -> Iterator[None]:
 
 def print_warnings(sentences: Sequence[str], said: Sequence[Warning]) -> None:
     """Print warnings of a summary to stderr, but for those that were printed before."""
-    told = {" ".join(str(warning).split()) for warning in said}
+    printed = {" ".join(str(warning).split()) for warning in said}
     for sentence in sentences:
-        if sentence not in told:
+        if sentence not in printed:
             print(f"Warning: {sentence}", file=sys.stderr)
 
 

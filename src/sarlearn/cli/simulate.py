@@ -85,7 +85,7 @@ def simulate(
     backend = frame.implementation
     columns = [nw.new_series(name, values, backend=backend) for name, values in new.items()]
     write_table(kept.with_columns(*columns).to_native(), output)
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "rows": len(s),
         "positives": int(y.sum()),
         "labelled": int(s.sum()),
@@ -97,12 +97,12 @@ def simulate(
     if output == STANDARD:
         return
     if as_json:
-        print_json(told)
+        print_json(result)
         return
     print_text(
-        f"Labelled {told['labelled']:,} of {told['positives']:,} positives "
-        f"({told['label_frequency']:.1%}) in {told['rows']:,} rows; propensities of positives run "
-        f"from {told['propensity'][0]:.2f} to {told['propensity'][1]:.2f}. Wrote {output}."
+        f"Labelled {result['labelled']:,} of {result['positives']:,} positives "
+        f"({result['label_frequency']:.1%}) in {result['rows']:,} rows; propensities of positives "
+        f"run from {result['propensity'][0]:.2f} to {result['propensity'][1]:.2f}. Wrote {output}."
     )
 
 

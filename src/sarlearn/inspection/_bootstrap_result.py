@@ -151,22 +151,22 @@ class BootstrapResult(ShownInNotebooks):
             for name, value, low, high in self._shares()
         ]
         low, high = self.interval("propensity_curve")
-        for i in self._told():
+        for i in self._curve_rows():
             feature, value = self.curve_points[i]
             chance = self.estimates["propensity_curve"][i]
             name = f"chance of a label where {feature} is {value_text(value)}"
             rows.append((name, f"{chance:.1%}", f"{low[i]:.1%} to {high[i]:.1%}"))
         return ("quantity", "estimate", "95 % interval"), rows
 
-    def _told(self) -> list[int]:
+    def _curve_rows(self) -> list[int]:
         """Points of the propensity curve for a table: the ends and the middle of a number."""
-        told = []
+        rows: list[int] = []
         for feature in self._features():
             here = [i for i, (name, _) in enumerate(self.curve_points) if name == feature]
-            told += (
+            rows += (
                 here if len(here) < CURVE_POINTS / 2 else [here[0], here[len(here) // 2], here[-1]]
             )
-        return told
+        return rows
 
     def _figure_height(self) -> float:
         return 1.4 + 2.2 * len(self._features())

@@ -80,5 +80,5 @@ def unnamed_drivers(
     order = sorted(others, key=lambda name: -float(np.abs(search.z[others[name]]).max()))
     cost = 2 * float(np.log(len(others)))
     found = {name: search.driver(others[name]).gain - cost for name in order[:max_tried]}
-    told = sorted((pair for pair in found.items() if pair[1] > 0), key=lambda pair: -pair[1])
-    return dict(told)
+    better = sorted((pair for pair in found.items() if pair[1] > 0), key=lambda pair: -pair[1])
+    return dict(better)

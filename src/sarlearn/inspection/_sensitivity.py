@@ -296,7 +296,7 @@ def _compare(setting, other, matrix, f, labelled) -> SensitivityRow:
     )
 
 
-def _told_propensity(final) -> KnownPropensityClassifier | BoostedSARClassifier:
+def _with_known_propensity(final) -> KnownPropensityClassifier | BoostedSARClassifier:
     """The learner with the same class model that takes a known propensity."""
     if isinstance(final, BoostedSARClassifier):
         return clone(final).set_params(propensity_features=())
@@ -307,7 +307,7 @@ def _told_propensity(final) -> KnownPropensityClassifier | BoostedSARClassifier:
 
 def _scale(final, matrix, s, labelled, f, e, factor: float) -> ScaledPropensity:
     scaled = np.clip(factor * e, 1e-6, 1.0)
-    refit = _told_propensity(final).fit(matrix, s, propensity=scaled)
+    refit = _with_known_propensity(final).fit(matrix, s, propensity=scaled)
     found = ipw_scores(labelled, f, scaled).scores
     return ScaledPropensity(
         float(factor),

@@ -85,9 +85,9 @@ class DEDPUL(ScorePriorEstimator):
         grid = np.arange(1000) / 1000
         excess = _mean_negative(ratio, grid) - grid
         from_em = _expectation_maximization(ratio)
-        from_bend = _sharpest_bend(grid, excess)
-        trust_em = from_bend >= from_em or (np.sum(excess < 0) > 1 and from_em < 0.999)
-        nu = from_em if trust_em else from_bend
+        from_curvature = _largest_curvature(grid, excess)
+        trust_em = from_curvature >= from_em or (np.sum(excess < 0) > 1 and from_em < 0.999)
+        nu = from_em if trust_em else from_curvature
         if ratio[0] < 1:  # every row looks negative at any nu: the positives are elsewhere
             nu = 1.0 - float(ratio.mean())
         self.curve_ = PriorCurve(
@@ -211,7 +211,7 @@ def _expectation_maximization(ratio: np.ndarray) -> float:
     return nu
 
 
-def _sharpest_bend(grid: np.ndarray, excess: np.ndarray) -> float:
+def _largest_curvature(grid: np.ndarray, excess: np.ndarray) -> float:
     """The grid point with ``e < 0.05`` where the slope of e changes most."""
     curvature = np.full(len(grid), -np.inf)
     curvature[1:-1] = np.diff(excess, n=2)

@@ -115,8 +115,8 @@ def _naive(final, matrix, s) -> np.ndarray:
 
     own = final.get_params(deep=False)
     if hasattr(final, "ensembles_"):  # boosting takes a known propensity itself
-        told = _from_labels_alone(final).fit(matrix, s, propensity=1.0)
-        return told.predict_proba(matrix)[:, 1]
+        model = _from_labels_alone(final).fit(matrix, s, propensity=1.0)
+        return model.predict_proba(matrix)[:, 1]
     shared = {key: own[key] for key in ("C", "classifier") if key in own}
     if shared.get("C") == "likelihood":  # the one that was chosen, if there is one
         shared["C"] = getattr(final, "C_", 1.0)

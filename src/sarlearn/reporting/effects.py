@@ -9,7 +9,7 @@ from sarlearn.tables.columns import MISSING
 from sarlearn.tables.encoder import TableEncoder
 
 MAX_IMPORTANCE_ROWS = 1000
-# Of a column with more values the highest and the lowest are told.
+# Of a column with more values the highest and the lowest are shown.
 MAX_LEVELS = 10
 
 
@@ -152,10 +152,10 @@ def _category_odds(levels: _Levels, attribute: Attribute, positions, coefs, max_
     rows.sort(key=lambda row: (row["few"], -row["odds_ratio"]))
     if len(rows) <= max_levels:
         return rows
-    told = [row for row in rows if not row["few"]]
-    if len(told) > max_levels:
-        told = told[: max_levels // 2] + told[-(max_levels // 2) :]
-    return told
+    known = [row for row in rows if not row["few"]]
+    if len(known) > max_levels:
+        known = known[: max_levels // 2] + known[-(max_levels // 2) :]
+    return known
 
 
 def _two_values(encoder: TableEncoder, attribute: Attribute, position: int) -> tuple[str, str]:

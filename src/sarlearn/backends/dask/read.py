@@ -331,7 +331,7 @@ def _agree(extents: list[_Extent], warn_few: bool, pos_label, has_pos_label: boo
     classes = choice.classes
     n_labelled = seen[choice.labelled]
     warn_of_labels(
-        choice, n_labelled, n_rows, told=pos_label is not None, has_pos_label=has_pos_label
+        choice, n_labelled, n_rows, given=pos_label is not None, has_pos_label=has_pos_label
     )
     for number, extent in enumerate(extents):
         if classes[1] in extent.impossible:
