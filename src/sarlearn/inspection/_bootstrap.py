@@ -274,12 +274,12 @@ class _Newton:
         # Each row's influence on the class prior: through its f, and through the parameters.
         through = self._joint.along(direction, push_f, push_e)
         prior = float(f.mean())
-        pull = f - prior + len(f) * through
+        influence = f - prior + len(f) * through
         share = float(self._labelled.mean())
-        pull_c = (self._labelled - share) / prior - share / prior**2 * pull
+        influence_c = (self._labelled - share) / prior - share / prior**2 * influence
         return {
-            "class_prior": np.asarray(np.sqrt(np.mean(pull**2) / len(f))),
-            "label_frequency": np.asarray(np.sqrt(np.mean(pull_c**2) / len(f))),
+            "class_prior": np.asarray(np.sqrt(np.mean(influence**2) / len(f))),
+            "label_frequency": np.asarray(np.sqrt(np.mean(influence_c**2) / len(f))),
             "coef": errors[:n_theta],
             "propensity_coef": errors[n_theta:],
         }
@@ -307,8 +307,8 @@ def _refit(refit, probe: _Probe, units, draw) -> tuple[dict[str, np.ndarray], bo
 
 def _acceleration(left_out: np.ndarray) -> np.ndarray:
     """A sixth of the skewness of the groups' influences."""
-    pull = left_out.mean(axis=0) - left_out
-    spread = np.sum(pull**2, axis=0) ** 1.5
+    influence = left_out.mean(axis=0) - left_out
+    spread = np.sum(influence**2, axis=0) ** 1.5
     return np.divide(
-        np.sum(pull**3, axis=0), 6 * spread, out=np.zeros_like(spread), where=spread > 0
+        np.sum(influence**3, axis=0), 6 * spread, out=np.zeros_like(spread), where=spread > 0
     )

@@ -51,9 +51,9 @@ def roc_auc(v, p):
     # Of distinct rows only: v (1 - v) of one row is not the product of two.
     denominator = float(v.sum() * u.sum() - v @ u) / pairs
     value = numerator / denominator
-    pull_top = (v * below + u * above) / (n - 1) - 2 * numerator
-    pull_bottom = (v * (u.sum() - u) + u * (v.sum() - v)) / (n - 1) - 2 * denominator
-    return value, (pull_top - value * pull_bottom) / denominator
+    influence_top = (v * below + u * above) / (n - 1) - 2 * numerator
+    influence_bottom = (v * (u.sum() - u) + u * (v.sum() - v)) / (n - 1) - 2 * denominator
+    return value, (influence_top - value * influence_bottom) / denominator
 
 
 def average_precision(v, p):
@@ -72,8 +72,8 @@ def average_precision(v, p):
     first = (rank.below(v / share) + rank.equal(v / share)) / n
     second = (rank.below(v * level / share) + rank.equal(v * level / share)) / n
     through = v * first - second
-    pull = v * level - np.mean(v * level) + through - through.mean()
-    return value, (pull - value * (v - prior)) / prior
+    influence = v * level - np.mean(v * level) + through - through.mean()
+    return value, (influence - value * (v - prior)) / prior
 
 
 class _Ranks:
@@ -97,5 +97,5 @@ class _Ranks:
         return (np.cumsum(sums[::-1])[::-1] - sums)[self._code]
 
 
-def standard_error(pull: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(pull**2) / len(pull)))
+def standard_error(influence: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(influence**2) / len(influence)))

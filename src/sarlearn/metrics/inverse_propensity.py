@@ -160,7 +160,9 @@ def ipw_scores(
         warn(UnequalPropensityWarning(len(weight), effective))
     return IPWScores(
         scores={name: value for name, (value, _) in found.items()},
-        standard_errors={name: influence.standard_error(pull) for name, (_, pull) in found.items()},
+        standard_errors={
+            name: influence.standard_error(by_row) for name, (_, by_row) in found.items()
+        },
         class_prior=float(v.mean()),
         effective_sample_size=effective,
         n_labelled=int(labelled.sum()),
