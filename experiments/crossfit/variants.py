@@ -130,8 +130,8 @@ def _score(block: Block) -> np.ndarray:
 
 def _place(model: LabelModel, theta):
     """Value, gradient and sums of a label model at some parameters."""
-    (place,) = _Objective(model).passes([theta], True)
-    return place
+    (iterate,) = _Objective(model).passes([theta], True)
+    return iterate
 
 
 def _propensity(X, columns, theta_e) -> np.ndarray:

@@ -103,11 +103,11 @@ def test_sums_without_a_fold_are_those_of_its_training_rows(cv):
             labelled=data.s[train], e=data.e[train], not_e=1 - data.e[train]
         )
         problem = KnownPropensityProblem(part, np.zeros(7), 1.0)
-        (place,) = problem.passes([theta], True)
+        (iterate,) = problem.passes([theta], True)
         found = sums.without(k)
-        assert found.log_likelihood == pytest.approx(place.sums.log_likelihood)
-        np.testing.assert_allclose(found.next_gradient, place.gradient, atol=1e-10)
-        np.testing.assert_allclose(found.hessian, place.sums.hessian, atol=1e-10)
+        assert found.log_likelihood == pytest.approx(iterate.sums.log_likelihood)
+        np.testing.assert_allclose(found.next_gradient, iterate.gradient, atol=1e-10)
+        np.testing.assert_allclose(found.hessian, iterate.sums.hessian, atol=1e-10)
 
 
 def test_a_fold_takes_few_passes_and_no_hessian_of_its_own():

@@ -58,12 +58,12 @@ def test_known_propensity_fit_gradient():
     rows = rows_of(data.X, data.s, data.e)
     problem = KnownPropensityProblem(rows, rows.units.ridge(10.0, 200.0), 1e-6)
     theta = np.linspace(-2, 2, 7)
-    (place,) = problem.passes([theta], False)
+    (iterate,) = problem.passes([theta], False)
     # The likelihood of the labels has log e too, which does not depend on theta.
-    value = place.value + np.log(data.e[data.s]).sum()
+    value = iterate.value + np.log(data.e[data.s]).sum()
     assert value == pytest.approx(known_loss(theta, data.X, data.s, data.e, 10.0))
     slope = approx_fprime(theta, known_loss, 1e-6, data.X, data.s, data.e, 10.0)
-    np.testing.assert_allclose(place.gradient, slope, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(iterate.gradient, slope, rtol=1e-4, atol=1e-3)
 
 
 def test_known_propensity_fit_does_not_depend_on_how_rows_are_kept(few_are_many):

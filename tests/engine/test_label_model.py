@@ -37,14 +37,14 @@ def test_label_model_derivatives(where):
 
 def check_gradient(objective, theta):
     def value(theta):
-        (place,) = objective.passes([theta], False)
-        return place.value
+        (iterate,) = objective.passes([theta], False)
+        return iterate.value
 
-    (place,) = objective.passes([theta], True)
+    (iterate,) = objective.passes([theta], True)
     slope = approx_fprime(theta, value, 1e-6)
-    np.testing.assert_allclose(place.gradient, slope, rtol=1e-4, atol=1e-3)
-    step = objective.curvature(place).solve(place.gradient)
-    assert step @ place.gradient > 0
+    np.testing.assert_allclose(iterate.gradient, slope, rtol=1e-4, atol=1e-3)
+    step = objective.curvature(iterate).solve(iterate.gradient)
+    assert step @ iterate.gradient > 0
 
 
 def test_label_model_information_is_the_mean_curvature():
@@ -150,8 +150,8 @@ def test_large_label_model_starts_on_a_part_and_ends_on_all_rows():
     more = LabelModel(*(np.concatenate([part, part]) for part in (g, Z, s)))
     assert 15_000 < more._part()._rows.shape[0] < 25_000
     fit = more.fit()
-    (place,) = _Objective(more).passes([fit.theta], False)
-    assert np.abs(place.gradient).max() < 0.1
+    (iterate,) = _Objective(more).passes([fit.theta], False)
+    assert np.abs(iterate.gradient).max() < 0.1
     assert fit.class_prior == pytest.approx(y.mean(), abs=0.01)
 
 

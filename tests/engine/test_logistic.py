@@ -31,8 +31,8 @@ def test_derivatives(scale):
     theta = scale * np.random.default_rng(1).standard_normal(6)
     rows = RowBlocks(data.X).attach(target=target, weight=weight)
 
-    def at(theta, curved=False):
-        return rows.total(logistic_pass, attrgetter("target"), theta, curved, False)
+    def at(theta, with_hessian=False):
+        return rows.total(logistic_pass, attrgetter("target"), theta, with_hessian, False)
 
     def value(theta):
         return at(theta).value

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sarlearn._engine.newton import Curvature, Place, cholesky, climb
+from sarlearn._engine.newton import Curvature, Iterate, cholesky, climb
 
 
 class Bowl:
@@ -16,14 +16,14 @@ class Bowl:
     def value(self, x):
         return float(np.sum(np.cosh(self.a * x) - 1) - self.b @ x)
 
-    def passes(self, points, curved):
+    def passes(self, points, with_hessian):
         for x in points:
-            self.hessians += curved
+            self.hessians += with_hessian
             gradient = self.a * np.sinh(self.a * x) - self.b
-            yield Place(x, self.value(x), gradient, None, curved)
+            yield Iterate(x, self.value(x), gradient, None, with_hessian)
 
-    def curvature(self, place):
-        return Curvature(np.diag(self.a**2 * np.cosh(self.a * place.theta)), np.zeros(2))
+    def curvature(self, iterate):
+        return Curvature(np.diag(self.a**2 * np.cosh(self.a * iterate.theta)), np.zeros(2))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_curvature_from_elsewhere_may_be_wrong_by_any_factor(bowl, factor):
 
 def test_a_good_curvature_from_elsewhere_spares_hessians(bowl):
     start = climb(bowl, np.zeros(2), max_iter=50).theta
-    good = bowl.curvature(Place(start, 0.0, np.zeros(2), None, True))
+    good = bowl.curvature(Iterate(start, 0.0, np.zeros(2), None, True))
     bowl.hessians = 0
     assert climb(bowl, start + 1e-2, max_iter=50, curvature=good).converged
     assert bowl.hessians == 0
@@ -95,8 +95,8 @@ def test_with_a_metric_steps_do_not_depend_on_the_parameters():
 
 def test_a_place_that_is_known_spares_its_pass(bowl):
     start = np.array([3.0, 2.0])
-    (place,) = bowl.passes([start], True)
-    found, again = (climb(bowl, each, max_iter=50) for each in (place, start))
+    (iterate,) = bowl.passes([start], True)
+    found, again = (climb(bowl, each, max_iter=50) for each in (iterate, start))
     np.testing.assert_array_equal(found.theta, again.theta)
     assert found.passes == again.passes - 1
-    assert found.place.value == again.value
+    assert found.iterate.value == again.value

@@ -22,7 +22,7 @@ from sarlearn._engine.likelihood import Evidence
 from sarlearn._engine.links import INVERSES, LINKS, LinkTerms
 from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.magnitudes import sizes, unit_of
-from sarlearn._engine.newton import Climb, Curvature, Place, Sums, climb
+from sarlearn._engine.newton import Climb, Curvature, Iterate, Sums, climb
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import History
 from sarlearn._engine.units import Units
@@ -38,7 +38,7 @@ STEEPER = (2.5, 5.0)
 FLAT = 1e-4
 # Maxima that are lower by less than this leave their class prior open, too.
 NEARLY_AS_HIGH = 1.92
-LONGEST_STEP = 5.0
+MAX_STEP = 5.0
 LEAST_LOG = -350.0
 
 
@@ -75,7 +75,7 @@ class ChanceFit:
     history: dict[str, np.ndarray]
 
 
-def chance_pass(block: Block, parameters, links: tuple[str, str], curved: bool) -> ChanceSums:
+def chance_pass(block: Block, parameters, links: tuple[str, str], with_hessian: bool) -> ChanceSums:
     """The sums of a block that knows labels and attributes of each chance."""
     n_theta = block.matrix.shape[1] + 1
     theta, phi = parameters[:n_theta], parameters[n_theta:]
@@ -94,7 +94,7 @@ def chance_pass(block: Block, parameters, links: tuple[str, str], curved: bool) 
         spread @ X,
         float(w @ of_f.p**2),
     )
-    if curved:
+    if with_hessian:
         information = np.zeros((len(parameters), len(parameters)))
         information[:n_theta, :n_theta] = (X.T * (w * of_f.information)) @ X
         seen = ~np.isnan(block.visits)
@@ -146,8 +146,8 @@ class _Problem:
         self.total, self.penalty = float(rows.total(weight_of)), None  # type: float, PriorPenalty | None
         self.tol = tol * max(self.total, 1.0)
 
-    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
-        requests = ((parameters, self._links, curved) for parameters in points)
+    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
+        requests = ((parameters, self._links, with_hessian) for parameters in points)
         for (parameters, *_), sums in self._rows.totals(chance_pass, requests):
             value = sums.loss + float(self._ridge @ parameters**2) / 2
             gradient = sums.gradient + self._ridge * parameters
@@ -155,12 +155,12 @@ class _Problem:
                 residual = self.penalty.residual(sums.positives, self.total)
                 value += residual**2 / 2
                 gradient += residual * self._prior_gradient(sums)
-            yield Place(parameters, value, gradient, sums, curved)
+            yield Iterate(parameters, value, gradient, sums, with_hessian)
 
-    def curvature(self, place: Place) -> Curvature:
-        information = place.sums.information
+    def curvature(self, iterate: Iterate) -> Curvature:
+        information = iterate.sums.information
         if self.penalty is not None:
-            gradient_of_prior = self._prior_gradient(place.sums)
+            gradient_of_prior = self._prior_gradient(iterate.sums)
             information = information + np.outer(gradient_of_prior, gradient_of_prior)
         return Curvature(information, self._ridge)
 
@@ -204,28 +204,28 @@ def fit_chances(
     found += _steeper(problem, min(found, key=_value), n_theta, max_iter)
     best, history = min(found, key=_value)
     near = [one.theta for one, _ in found if one.value <= best.value + NEARLY_AS_HIGH]
-    other_maxima = [place.sums.positives / total for place in problem.passes(near, False)]
-    (place,) = problem.passes([best.theta], True)
-    labels_only = place.sums.positives / total
+    other_maxima = [iterate.sums.positives / total for iterate in problem.passes(near, False)]
+    (iterate,) = problem.passes([best.theta], True)
+    labels_only = iterate.sums.positives / total
     penalty = None if known is None else known.penalty(labels_only)
     if penalty is not None:
         best, history = _climb_with(problem, penalty, best.theta, max_iter)
         found.append((best, history))
-        (place,) = problem.passes([best.theta], True)
-        other_maxima = [place.sums.positives / total]
+        (iterate,) = problem.passes([best.theta], True)
+        other_maxima = [iterate.sums.positives / total]
     gradient_of_prior = np.zeros(len(ridge))
-    gradient_of_prior[:n_theta] = place.sums.positives_gradient / total
-    prior = place.sums.positives / total
-    variance = np.linalg.norm(problem.curvature(place).scaled_step(gradient_of_prior)) ** 2
+    gradient_of_prior[:n_theta] = iterate.sums.positives_gradient / total
+    prior = iterate.sums.positives / total
+    variance = np.linalg.norm(problem.curvature(iterate).scaled_step(gradient_of_prior)) ** 2
     if penalty is None:  # of the parameters, and of which rows there are
-        variance += (place.sums.squares / total - prior**2) / total
+        variance += (iterate.sums.squares / total - prior**2) / total
     theta, phi = np.split(best.theta, [n_theta])
     return ChanceFit(
         rows.units.to_user(theta),
         units.to_user(phi),
         prior,
         float(np.sqrt(variance)),
-        -place.sums.loss,
+        -iterate.sums.loss,
         sum(one.passes for one, _ in found),
         best.converged,
         labels_only,
@@ -256,15 +256,13 @@ def _steeper(problem: _Problem, best, n_theta: int, max_iter: int) -> list[tuple
 def _climb(problem: _Problem, start: np.ndarray, max_iter: int) -> tuple[Climb, History]:
     history = History()
 
-    def record(place: Place) -> None:
-        prior = place.sums.positives / problem.total
-        history.record(-place.sums.loss, -place.value, np.nan, prior)
+    def record(iterate: Iterate) -> None:
+        prior = iterate.sums.positives / problem.total
+        history.record(-iterate.sums.loss, -iterate.value, np.nan, prior)
 
     # New curvatures throughout: where a class model is steep, what an old one promises of the last
     # digits is too little, and the climb would end early.
-    found = climb(
-        problem, start, max_iter=max_iter, longest=LONGEST_STEP, refresh=0.0, report=record
-    )
+    found = climb(problem, start, max_iter=max_iter, max_step=MAX_STEP, refresh=0.0, report=record)
     return found, history
 
 

@@ -18,7 +18,7 @@ from sarlearn._engine.em import EMSums, Point, em_pass
 from sarlearn._engine.kernels import NOTHING, sigmoids
 from sarlearn._engine.known import KnownPropensityProblem, fit_known, known_at
 from sarlearn._engine.likelihood import evidence_of_labels
-from sarlearn._engine.newton import Climb, Curvature, Place, Sums, climb
+from sarlearn._engine.newton import Climb, Curvature, Iterate, Sums, climb
 from sarlearn._engine.rows import Rows, run_of
 
 # What ``Block.folds`` says of a row and a fold.
@@ -102,16 +102,16 @@ class FoldFits:
     def _fit_to_all(self, C: float) -> None:
         problem = _AllRows(self._rows, self._ridge(C, -1), BASE_TOLERANCE)
         # Where the fit of the last penalty ended, the first step needs no pass.
-        start = self.base if self._sums is None else problem.place(self.base, self._sums, True)
+        start = self.base if self._sums is None else problem.iterate(self.base, self._sums, True)
         found = climb(problem, start, max_iter=MAX_PASSES, refresh=0)
-        self.base, self._sums = found.place.theta, found.place.sums
+        self.base, self._sums = found.iterate.theta, found.iterate.sums
 
     def _fit_without(self, fold: int, C: float) -> np.ndarray:
         if self._sums is None:  # Hessians are too large: from the fit of the last penalty
             training, start = self._rows.map(_training, fold), self._thetas[fold]
             return fit_known(training, C, start, tol=self._tol, max_iter=MAX_PASSES).theta
         problem = _WithoutFold(self._rows, self._ridge(C, fold), self._tol, fold)
-        start = problem.place(self.base, self._sums.without(fold), True)
+        start = problem.iterate(self.base, self._sums.without(fold), True)
         # The last step matters here: the start has seen the rows that are held out. On 5,000 rows
         # of 200 columns the held-out likelihood was 0.7 nats too high without, 0.04 off with it.
         found = climb(problem, start, max_iter=MAX_PASSES, last_step=True)
@@ -128,7 +128,7 @@ class FoldFits:
         return self._rows.units.ridge(C, float(self._weights[fold]))
 
 
-def _leads_to(found: Climb, start: Place) -> bool:
+def _leads_to(found: Climb, start: Iterate) -> bool:
     """Whether a climb from ``start`` would end where this one did, without making it.
 
     Newton's method is slow near a saddle; and between two maxima the objective is no parabola.
@@ -144,16 +144,16 @@ def _leads_to(found: Climb, start: Place) -> bool:
 class _AllRows(KnownPropensityProblem):
     """The problem on all rows, whose passes tell those apart that each fold leaves out."""
 
-    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
+    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
         requests = ((known_at(theta),) for theta in points)
         for (here,), sums in self.rows.totals(fold_pass, requests):
-            yield self.place(here.theta, sums, True)
+            yield self.iterate(here.theta, sums, True)
 
-    def place(self, theta: np.ndarray, sums, curved: bool) -> Place:
-        return replace(super().place(theta, sums.without(None), curved), sums=sums)
+    def iterate(self, theta: np.ndarray, sums, with_hessian: bool) -> Iterate:
+        return replace(super().iterate(theta, sums.without(None), with_hessian), sums=sums)
 
-    def curvature(self, place: Place) -> Curvature:
-        return Curvature(place.sums.hessian[-1], self.ridge)
+    def curvature(self, iterate: Iterate) -> Curvature:
+        return Curvature(iterate.sums.hessian[-1], self.ridge)
 
 
 class _WithoutFold(KnownPropensityProblem):
@@ -163,11 +163,11 @@ class _WithoutFold(KnownPropensityProblem):
         super().__init__(rows, ridge, tol)
         self._fold = fold
 
-    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
-        kind = "signed" if curved else None
+    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
+        kind = "signed" if with_hessian else None
         requests = ((self._fold, known_at(theta), kind) for theta in points)
         for (_, here, _), sums in self.rows.totals(training_pass, requests):
-            yield self.place(here.theta, sums, curved)
+            yield self.iterate(here.theta, sums, with_hessian)
 
 
 def fold_fits(

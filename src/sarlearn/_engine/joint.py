@@ -19,7 +19,7 @@ from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
 from sarlearn._engine.logistic import fit_logistic, mean_of_sigmoids, shift_for_mean
-from sarlearn._engine.newton import Curvature, Place, Sums, climb
+from sarlearn._engine.newton import Curvature, Iterate, Sums, climb
 from sarlearn._engine.rows import Rows, stack
 from sarlearn._engine.units import Units
 
@@ -28,7 +28,7 @@ STARTS = (0.15, 0.3, 0.6, 0.9)
 # Label frequencies above which a nested climb starts again lower, and from where.
 SATURATED, LOWERED = 0.9, 0.3
 # No parameter moves by more than this in a step.
-LONGEST_STEP = 10.0
+MAX_STEP = 10.0
 
 
 @dataclass
@@ -48,7 +48,7 @@ class JointFit:
     n_iter: int
 
 
-def joint_pass(block: Block, parameters: np.ndarray, curved: bool) -> JointSums:
+def joint_pass(block: Block, parameters: np.ndarray, with_hessian: bool) -> JointSums:
     """Loss, gradient and, if asked, observed Hessian of a block that has ``Xe``."""
     X, Xe, s, weight = block.X, block.Xe, block.labelled, block.weight
     theta, phi = np.split(parameters, [X.shape[1] + 1])
@@ -60,7 +60,7 @@ def joint_pass(block: Block, parameters: np.ndarray, curved: bool) -> JointSums:
     counted = 1.0 if weight is None else weight
     gradient = np.concatenate([_times(X, counted * by_f), _times(Xe, counted * by_e)])
     sums = JointSums(-likelihood.log_likelihood(found.chance, weight), gradient)
-    if curved:
+    if with_hessian:
         tt = likelihood.class_curvature(f, not_f, found, observed=True)
         te = likelihood.cross_curvature(found, e, not_e, s)
         ee = likelihood.observed_propensity_curvature(found, e, not_e, s)
@@ -176,7 +176,7 @@ class JointLogistic:
         problem = _Problem(self._labelled(labelled, weight), self.ridge, tol)
         start = np.array(start, dtype=np.float64)
         # There may be several maxima: steps follow the curvature closely, so as not to skip one.
-        found = climb(problem, start, max_iter=max_iter, longest=LONGEST_STEP, refresh=0.0)
+        found = climb(problem, start, max_iter=max_iter, max_step=MAX_STEP, refresh=0.0)
         return JointFit(found.theta, -found.value, found.converged, found.passes)
 
     def naive(self, labelled, weight=None) -> np.ndarray:
@@ -210,14 +210,14 @@ class _Problem:
     def __init__(self, rows: Rows, ridge: np.ndarray, tol: float):
         self._rows, self._ridge, self.tol = rows, ridge, tol
 
-    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
-        requests = ((point, curved) for point in points)
+    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
+        requests = ((point, with_hessian) for point in points)
         for (point, _), sums in self._rows.totals(joint_pass, requests):
             value = sums.loss + float(self._ridge @ point**2) / 2
-            yield Place(point, value, sums.gradient + self._ridge * point, sums, curved)
+            yield Iterate(point, value, sums.gradient + self._ridge * point, sums, with_hessian)
 
-    def curvature(self, place: Place) -> Curvature:
-        return Curvature(place.sums.hessian, self._ridge)
+    def curvature(self, iterate: Iterate) -> Curvature:
+        return Curvature(iterate.sums.hessian, self._ridge)
 
 
 def climb_nested(model: JointLogistic, start, labelled, weight=None, *, tol=1e-7) -> JointFit:

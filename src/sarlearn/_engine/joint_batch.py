@@ -27,14 +27,14 @@ KEPT_ELEMENTS = 2**22
 
 
 @dataclass
-class _Place:
+class _Iterates:
     """Where each set stands: value, gradient and negative second derivatives, penalty included."""
 
     value: np.ndarray
     gradient: np.ndarray
     curvature: np.ndarray
 
-    def put(self, where: np.ndarray, other: "_Place", which: np.ndarray) -> None:
+    def put(self, where: np.ndarray, other: "_Iterates", which: np.ndarray) -> None:
         self.value[where] = other.value[which]
         self.gradient[where] = other.gradient[which]
         self.curvature[where] = other.curvature[which]
@@ -84,32 +84,32 @@ class BatchLogistic:
         """
         parameters = np.array(starts, dtype=np.float64)
         n_sets = len(parameters)
-        place = self._evaluate(parameters, labelled)
-        step, promise = self._step(place)
+        iterates = self._evaluate(parameters, labelled)
+        step, gain = self._step(iterates)
         size = _first_size(step)
-        converged = promise < tol
+        converged = gain < tol
         rounds = np.zeros(n_sets, dtype=int)
         active = np.flatnonzero(~converged)
         while len(active):
             trial = parameters[active] + size[active, None] * step[active]
             found = self._evaluate(trial, labelled[:, active])
-            better = found.value >= place.value[active] + 1e-4 * size[active] * promise[active]
+            better = found.value >= iterates.value[active] + 1e-4 * size[active] * gain[active]
             size[active[~better]] /= 2
             moved = active[better]
             parameters[moved] = trial[better]
-            place.put(moved, found, better)
+            iterates.put(moved, found, better)
             rounds[moved] += 1
-            step[moved], promise[moved] = self._step(place, moved)
+            step[moved], gain[moved] = self._step(iterates, moved)
             size[moved] = _first_size(step[moved])
-            converged[moved] = promise[moved] < tol
+            converged[moved] = gain[moved] < tol
             # No step of any size gains: rounding is all that is left.
             halted = active[~better & (size[active] <= 1e-8)]
-            converged[halted] = promise[halted] < 1e-3
+            converged[halted] = gain[halted] < 1e-3
             going = ~converged[active] & (size[active] > 1e-8) & (rounds[active] < max_iter)
             active = active[going]
-        return BatchFit(parameters, place.value, converged)
+        return BatchFit(parameters, iterates.value, converged)
 
-    def _evaluate(self, parameters: np.ndarray, labels: np.ndarray) -> _Place:
+    def _evaluate(self, parameters: np.ndarray, labels: np.ndarray) -> _Iterates:
         n_sets, n_parameters = parameters.shape
         n_theta = self.model.n_theta
         theta, phi = parameters[:, :n_theta].T, parameters[:, n_theta:].T
@@ -134,7 +134,7 @@ class BatchLogistic:
             for total, pairs, h in zip(sums, self._pairs(rows), curvatures, strict=True):
                 total += pairs.T @ h
         value -= self._ridge @ parameters.T**2 / 2
-        return _Place(
+        return _Iterates(
             value, gradient.T - self._ridge * parameters, self._assemble(sums, n_parameters)
         )
 
@@ -165,9 +165,9 @@ class BatchLogistic:
         H[:, diagonal, diagonal] += self._ridge
         return H
 
-    def _step(self, place: _Place, which=slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """Newton's steps, and what each promises; see ``newton.Curvature``."""
-        H, gradient = place.curvature[which], place.gradient[which]
+    def _step(self, iterates: _Iterates, which=slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """Newton's steps, and the gain that each predicts; see ``newton.Curvature``."""
+        H, gradient = iterates.curvature[which], iterates.gradient[which]
         diagonal = np.abs(np.einsum("bii->bi", H))
         scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-12))
         H = H * scale[:, None, :] * scale[:, :, None]

@@ -14,7 +14,7 @@ from sarlearn._engine.newton import (
     DENSE_COLUMNS,
     Climb,
     Curvature,
-    Place,
+    Iterate,
     WideCurvature,
     climb,
     curvature_at,
@@ -35,19 +35,19 @@ class KnownPropensityProblem:
         self.rows, self.ridge, self.tol, self.metric = rows, ridge, tol, metric
         self._wide = rows.shape[1] > DENSE_COLUMNS
 
-    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
-        kind = "signed" if curved else None
+    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
+        kind = "signed" if with_hessian else None
         requests = ((known_at(theta), None, kind, self._wide) for theta in points)
         for (here, *_), sums in self.rows.totals(em_pass, requests):
-            yield self.place(here.theta, sums, curved)
+            yield self.iterate(here.theta, sums, with_hessian)
 
-    def place(self, theta: np.ndarray, sums: EMSums, curved: bool) -> Place:
+    def iterate(self, theta: np.ndarray, sums: EMSums, with_hessian: bool) -> Iterate:
         value = float(self.ridge @ theta**2) / 2 - sums.log_likelihood
-        return Place(theta, value, sums.next_gradient + self.ridge * theta, sums, curved)
+        return Iterate(theta, value, sums.next_gradient + self.ridge * theta, sums, with_hessian)
 
-    def curvature(self, place: Place) -> Curvature | WideCurvature:
-        of_rows = PointCurvature(known_at(place.theta), "signed")
-        hessian = place.sums.hessian
+    def curvature(self, iterate: Iterate) -> Curvature | WideCurvature:
+        of_rows = PointCurvature(known_at(iterate.theta), "signed")
+        hessian = iterate.sums.hessian
         return curvature_at(self.rows, of_rows, hessian, self.ridge, 1e-2, self.metric)
 
 
@@ -64,7 +64,7 @@ def fit_known(
     tol: float,
     max_iter: int = 500,
     metric: np.ndarray | None = None,
-    report: Callable[[Place], None] = lambda place: None,
+    report: Callable[[Iterate], None] = lambda iterate: None,
 ) -> Climb:
     """Minimise from ``start`` until one more step promises less than ``tol`` (in nats)."""
     ridge = rows.units.ridge(C, float(rows.total(weight_of)))
@@ -79,9 +79,9 @@ def run_known(em: SAREM, tol: float, max_iter: int, report: Callable[[], None]) 
     """
     history = History(report)
 
-    def record(place: Place) -> None:
-        prior = place.sums.expected_positives / em.total_weight
-        history.record(place.sums.log_likelihood, -place.value, np.nan, prior)
+    def record(iterate: Iterate) -> None:
+        prior = iterate.sums.expected_positives / em.total_weight
+        history.record(iterate.sums.log_likelihood, -iterate.value, np.nan, prior)
 
     nats = tol**2 * em.total_weight / 2
     metric = getattr(em.curvature, "lower", None)  # many columns have no factor

@@ -32,7 +32,7 @@ from sarlearn._engine.label_pass import (
     weighted_propensity,
 )
 from sarlearn._engine.logistic import shift_for_mean, weight_of
-from sarlearn._engine.newton import Climb, Curvature, Place, climb
+from sarlearn._engine.newton import Climb, Curvature, Iterate, climb
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 
@@ -51,7 +51,7 @@ TOLERANCE, START_TOLERANCE, PROFILE_TOLERANCE = 5e-10, 1e-2, 1e-4
 # A point of the profile this near its end, by the root of the drop, gives the end by proportion.
 NEAR_END = 0.2
 # No parameter moves by more than this in a step.
-LONGEST_STEP = 8.0
+MAX_STEP = 8.0
 NO_PSEUDO_COUNTS = PseudoCounts()
 
 
@@ -248,7 +248,7 @@ class LabelModel:
         self, theta, penalty: PriorPenalty | None = None, max_steps=200, tol=TOLERANCE
     ) -> Climb:
         objective = _Objective(self, penalty, tol)
-        return climb(objective, theta, max_iter=max_steps, longest=LONGEST_STEP)
+        return climb(objective, theta, max_iter=max_steps, max_step=MAX_STEP)
 
     # -- its profile -------------------------------------------------------------------------
 
@@ -303,11 +303,11 @@ class LabelModel:
         for _ in range(20):
             penalty = PriorPenalty(goal, min(max(spread / 3, 1e-5), 0.03))
             found = self._climb(theta, penalty, tol=PROFILE_TOLERANCE)
-            (place,) = _Objective(self).passes([found.theta], False)
-            prior = min(place.sums.positives / self._total, 1.0)
+            (iterate,) = _Objective(self).passes([found.theta], False)
+            prior = min(iterate.sums.positives / self._total, 1.0)
             # With the penalty and the pseudo-counts: it falls from the maximum of both.
-            seen[prior] = fit.log_likelihood - (place.value - top.value)
-            drop = float(np.sqrt(max(place.value - top.value, 0.0) / PROFILE_DROP))
+            seen[prior] = fit.log_likelihood - (iterate.value - top.value)
+            drop = float(np.sqrt(max(iterate.value - top.value, 0.0) / PROFILE_DROP))
             if abs(drop - 1) < NEAR_END:
                 return fit.class_prior + (prior - fit.class_prior) / drop
             if drop < 1:
@@ -324,12 +324,13 @@ class LabelModel:
                 goal = inside[0] + min(max(share, 0.1), 0.9) * (outside[0] - inside[0])
         return prior
 
-    def _spread(self, place: Place) -> float:
+    def _spread(self, iterate: Iterate) -> float:
         """Standard error of the class prior by the expected information: where to look first."""
         prior_gradient = np.zeros(len(self._ridge))
-        prior_gradient[:2] = place.sums.positives_gradient / self._total
-        prior_gradient[0] *= np.exp(place.theta[0])
-        return float(np.linalg.norm(_Objective(self).curvature(place).scaled_step(prior_gradient)))
+        prior_gradient[:2] = iterate.sums.positives_gradient / self._total
+        prior_gradient[0] *= np.exp(iterate.theta[0])
+        curvature = _Objective(self).curvature(iterate)
+        return float(np.linalg.norm(curvature.scaled_step(prior_gradient)))
 
 
 class _Objective:
@@ -339,9 +340,9 @@ class _Objective:
         self._model, self.tol = model, tol
         self._prior_penalties = [one for one in (model._prior_penalty, penalty) if one is not None]
 
-    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
+    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
         model = self._model
-        requests = ((theta, model._known, curved) for theta in points)
+        requests = ((theta, model._known, with_hessian) for theta in points)
         for (theta, *_), sums in model._rows.totals(label_pass, requests):
             slope = np.exp(theta[0])
             natural = np.concatenate([[slope], theta[1:]])
@@ -370,7 +371,7 @@ class _Objective:
                 gradient[0] += residual / deviation
             if model._known:
                 gradient[2:] = 0.0
-            yield Place(theta, value, gradient, sums, curved)
+            yield Iterate(theta, value, gradient, sums, with_hessian)
 
     def _prior(self, sums: LabelSums) -> tuple[float, np.ndarray]:
         """The class prior, and the derivative of its logit by ``a`` and ``b``."""
@@ -378,19 +379,19 @@ class _Objective:
         prior = min(max(sums.positives / total, 1e-12), 1 - 1e-12)
         return prior, sums.positives_gradient / total / (prior * (1 - prior))
 
-    def curvature(self, place: Place) -> Curvature:
-        model, slope = self._model, np.exp(place.theta[0])
-        H = place.sums.information + np.diag(model._ridge)
+    def curvature(self, iterate: Iterate) -> Curvature:
+        model, slope = self._model, np.exp(iterate.theta[0])
+        H = iterate.sums.information + np.diag(model._ridge)
         for penalty in self._prior_penalties:
-            prior_gradient = penalty.gradient(place.sums.positives_gradient, model._total)
+            prior_gradient = penalty.gradient(iterate.sums.positives_gradient, model._total)
             H[:2, :2] += np.outer(prior_gradient, prior_gradient)
         if model._pseudo_counts.of_each_class:
-            prior, by_logit = self._prior(place.sums)
+            prior, by_logit = self._prior(iterate.sums)
             _, _, curvature = pseudo_count_loss(model._pseudo_counts.of_each_class, prior)
             H[:2, :2] += curvature * np.outer(by_logit, by_logit)
         if model._pseudo_counts.labelled:
             H[-1, -1] += pseudo_count_loss(
-                model._pseudo_counts.labelled, float(expit(place.theta[-1]))
+                model._pseudo_counts.labelled, float(expit(iterate.theta[-1]))
             )[2]
         H[0] *= slope
         H[:, 0] *= slope

@@ -27,13 +27,13 @@ class LabelSums(Sums):
     information: np.ndarray | None = None
 
 
-def label_pass(block: Block, theta: np.ndarray, known: bool, curved: bool) -> LabelSums:
+def label_pass(block: Block, theta: np.ndarray, known: bool, with_hessian: bool) -> LabelSums:
     """The sums of a block whose matrix has the attributes; ``known`` propensities are its own."""
     pieces = block.remember("pieces", None, lambda: block.pieces(PIECE_ROWS))
-    return add_up(_label_sums(piece, theta, known, curved) for piece in pieces)
+    return add_up(_label_sums(piece, theta, known, with_hessian) for piece in pieces)
 
 
-def _label_sums(block: Block, theta: np.ndarray, known: bool, curved: bool) -> LabelSums:
+def _label_sums(block: Block, theta: np.ndarray, known: bool, with_hessian: bool) -> LabelSums:
     """The same of few rows: a pass of EM over rows of one column, the score."""
     score, Z, n = block.score[:, None], block.X, block.n_rows
     theta = np.concatenate([np.exp(theta[:1]), theta[1:]])
@@ -54,7 +54,7 @@ def _label_sums(block: Block, theta: np.ndarray, known: bool, curved: bool) -> L
     )
     gradient = np.concatenate([by_f, np.zeros(len(theta) - 2) if known else of_e[0]])
     sums = LabelSums(-log_likelihood, gradient, positives, with_intercept(score, spread))
-    if curved:
+    if with_hessian:
         e, not_e = (block.e, block.not_e) if known else sigmoids(logits(Z, theta[2:]))
         f, not_f = sigmoids(logits(score, theta[:2]))
         sums.information = _information(block, f, not_f, e, not_e, spread, target)

@@ -24,7 +24,7 @@ from sarlearn._engine.newton import (
     DENSE_COLUMNS,
     Climb,
     Curvature,
-    Place,
+    Iterate,
     Sums,
     WideCurvature,
     climb,
@@ -81,17 +81,18 @@ class LogisticProblem:
         self._wide = rows.shape[1] > DENSE_COLUMNS
         self.ridge = np.empty(0)
 
-    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
-        requests = ((self._target, theta, curved, self._wide) for theta in points)
+    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
+        requests = ((self._target, theta, with_hessian, self._wide) for theta in points)
         for (_, theta, *_), sums in self._rows.totals(logistic_pass, requests):
             if not len(self.ridge):
                 self.ridge = self._rows.units.ridge(self._C, sums.weight)
                 self.tol *= sums.weight
             value = sums.value + float(self.ridge @ theta**2) / 2
-            yield Place(theta, value, sums.gradient + self.ridge * theta, sums, curved)
+            yield Iterate(theta, value, sums.gradient + self.ridge * theta, sums, with_hessian)
 
-    def curvature(self, place: Place) -> Curvature | WideCurvature:
-        return curvature_at(self._rows, RowCurvature(place.theta), place.sums.hessian, self.ridge)
+    def curvature(self, iterate: Iterate) -> Curvature | WideCurvature:
+        of_rows = RowCurvature(iterate.theta)
+        return curvature_at(self._rows, of_rows, iterate.sums.hessian, self.ridge)
 
 
 def fit_logistic(
@@ -104,7 +105,7 @@ def fit_logistic(
     curvature: Curvature | WideCurvature | None = None,
     tol: float = 1e-6,
     max_iter: int = 100,
-    report: Callable[[Place], None] = lambda place: None,
+    report: Callable[[Iterate], None] = lambda iterate: None,
 ) -> Climb:
     """Minimise the penalised loss.
 
@@ -112,7 +113,7 @@ def fit_logistic(
     ``f (1 - f)``) is below ``tol``; that step is still taken. ``start`` and ``curvature`` may come
     from another fit: the curvature does not depend on the targets. ``target`` is an array, or a
     function that gives the targets of a block; ``weight`` None means the rows' own. ``report`` is
-    called with each place that is reached on all rows.
+    called with each iterate that is reached on all rows.
     """
     if not callable(target):
         rows, target = rows.attach(target=target), attrgetter("target")
@@ -128,10 +129,10 @@ def fit_logistic(
     )
 
 
-def logistic_pass(block: Block, target, theta, curved: bool, wide: bool) -> LogisticSums:
+def logistic_pass(block: Block, target, theta, with_hessian: bool, wide: bool) -> LogisticSums:
     """Value and gradient; if asked the Hessian, or where wide the curvature of each row."""
     X, t, weight = block.X_for_kernels, target(block), block.weight
-    value, residual, h = logistic_terms(logits(X, theta), t, weight, curved)
+    value, residual, h = logistic_terms(logits(X, theta), t, weight, with_hessian)
     sums = LogisticSums(value, with_intercept(X, residual), weight=weight_of(block))
     if h is not None:
         if wide:
@@ -153,13 +154,13 @@ def shift_for_mean(
     Newton's method between bounds, until the mean is that near. ``mean_at`` gives the mean and its
     derivative at a shift, see :func:`mean_of_sigmoids`.
     """
-    shift, low, high, longest = 0.0, -np.inf, np.inf, 2.0
+    shift, low, high, max_step = 0.0, -np.inf, np.inf, 2.0
     for _ in range(max_iter):
         value, derivative = mean_at(shift)
         low, high = (low, shift) if value > mean else (shift, high)
         step = (mean - value) / max(derivative, 1e-300)
-        if abs(step) > longest:
-            step, longest = float(np.copysign(longest, step)), 2 * longest
+        if abs(step) > max_step:
+            step, max_step = float(np.copysign(max_step, step)), 2 * max_step
         new = shift + step
         last, shift = shift, new if low <= new <= high else (low + high) / 2
         if abs(value - mean) <= tol or shift == last:

@@ -5,7 +5,7 @@ value, gradient and, if asked, curvature (:class:`Problem`). The climb goes down
 
 1. curvature: that of the last pass that made one, mended by the steps since (:class:`Memory`);
 2. step: minus the inverse curvature times the gradient;
-3. convergence: the decrease that the quadratic model promises is below ``tol``;
+3. convergence: the decrease that the quadratic model predicts is below ``tol``;
 4. line search: the largest of 1, 1/2, 1/4, ... that decreases enough;
 5. a new curvature is asked of the next pass if the step left a good part of the gradient.
 """
@@ -259,14 +259,14 @@ def curvature_at(
 
 
 @dataclass
-class Place:
+class Iterate:
     """Parameters with the value and gradient there, penalty included, and the sums they are of."""
 
     theta: np.ndarray
     value: float
     gradient: np.ndarray
     sums: Any
-    curved: bool
+    with_hessian: bool
 
 
 class Problem(Protocol):
@@ -280,12 +280,12 @@ class Problem(Protocol):
 
     tol: float
 
-    def passes(self, points: Iterable[np.ndarray], curved: bool) -> Iterator[Place]:
-        """A pass at each point, as they are asked for; ``curved`` wants the curvature, too."""
+    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
+        """A pass at each point, as they are asked for, with the curvature there if asked."""
         ...
 
-    def curvature(self, place: Place) -> Curvature | WideCurvature:
-        """The curvature that the pass at a place has made."""
+    def curvature(self, iterate: Iterate) -> Curvature | WideCurvature:
+        """The curvature that the pass at an iterate has made."""
         ...
 
 
@@ -293,43 +293,43 @@ class Problem(Protocol):
 class Climb:
     """Where a climb ended, the passes it took, whether it converged, and its last curvature.
 
-    ``place`` is that of the last pass.
+    ``iterate`` is that of the last pass.
     """
 
     theta: np.ndarray
-    place: Place
+    iterate: Iterate
     passes: int
     converged: bool
     curvature: Curvature | WideCurvature
 
     @property
     def value(self) -> float:
-        return self.place.value
+        return self.iterate.value
 
 
 def climb(
     problem: Problem,
-    start: np.ndarray | Place,
+    start: np.ndarray | Iterate,
     *,
     max_iter: int,
     curvature: Curvature | WideCurvature | None = None,
-    longest: float = math.inf,
+    max_step: float = math.inf,
     refresh: float = REFRESH,
     last_step: bool = False,
-    report: Callable[[Place], None] = lambda place: None,
+    report: Callable[[Iterate], None] = lambda iterate: None,
 ) -> Climb:
     """Go down from ``start`` until one more step promises less than the problem's ``tol``.
 
     Parameters
     ----------
-    start : ndarray or Place
-        A place that is known already spares its pass.
+    start : ndarray or Iterate
+        An iterate that is known already spares its pass.
     max_iter : int
         Passes at most.
     curvature : Curvature or WideCurvature, default=None
         Of a problem like this one, to begin with; None makes one. It is not trusted in saying that
         the climb is over until a step has gained what it promised.
-    longest : float, default=inf
+    max_step : float, default=inf
         Limit on the change of any parameter in a step. Far from the optimum of a likelihood that
         is not convex a step may be boundless.
     refresh : float, default=0.5
@@ -339,20 +339,20 @@ def climb(
         Whether the step that promises less than ``tol`` is still taken, without a pass at its end.
         On a convex problem it doubles the digits; elsewhere it may be long where nothing curves.
     report : callable
-        Called with each place that is reached.
+        Called with each iterate that is reached.
     """
-    if isinstance(start, Place):
+    if isinstance(start, Iterate):
         here, passes = start, 0
     else:
         (here,), passes = problem.passes([start], curvature is None), 1
     report(here)
     renew, trusted = refresh == 0, False
     while True:
-        if here.curved or curvature is None:
+        if here.with_hessian or curvature is None:
             curvature, trusted = problem.curvature(here), True
         step = -curvature.solve(here.gradient)
-        promise = -float(here.gradient @ step)
-        arrived = promise <= 2 * problem.tol
+        predicted_decrease = -float(here.gradient @ step)
+        arrived = predicted_decrease <= 2 * problem.tol
         if arrived and trusted:
             theta = here.theta + step if last_step else here.theta
             return Climb(theta, here, passes, True, curvature)
@@ -360,20 +360,22 @@ def climb(
             return Climb(here.theta, here, passes, False, curvature)
         found = None
         if not arrived:
-            found, tries = line_search(problem, here, step, promise, renew, longest)
+            found, tries = line_search(problem, here, step, predicted_decrease, renew, max_step)
             passes += tries
         if found is None:
-            if here.curved or passes >= max_iter:
+            if here.with_hessian or passes >= max_iter:
                 # No step of any size gains: the objective is known no better than this.
-                converged = promise <= max(2 * problem.tol, 1e3 * NOISE * abs(here.value))
+                rounding = 1e3 * NOISE * abs(here.value)
+                converged = predicted_decrease <= max(2 * problem.tol, rounding)
                 return Climb(here.theta, here, passes, converged, curvature)
             # The memory, or a curvature of another problem, misleads.
             (here,) = problem.passes([here.theta], True)
             passes, renew = passes + 1, True
             continue
         gain = here.value - found.value
-        trusted = trusted or AGREEMENT * promise < gain < (1 - AGREEMENT) * promise
-        if renew and not found.curved:
+        least, most = AGREEMENT * predicted_decrease, (1 - AGREEMENT) * predicted_decrease
+        trusted = trusted or least < gain < most
+        if renew and not found.with_hessian:
             (found,) = problem.passes([found.theta], True)
             passes += 1
         renew = curvature.norm(found.gradient) > refresh * curvature.norm(here.gradient)
@@ -383,17 +385,22 @@ def climb(
 
 
 def line_search(
-    problem: Problem, here: Place, step, promise: float, curved: bool, longest: float = math.inf
-) -> tuple[Place | None, int]:
-    """The place at the largest part of a step that decreases enough, or None; passes taken."""
-    share = min(1.0, longest / max(float(np.abs(step).max()), 1e-300))
-    step, promise = share * step, share * promise
+    problem: Problem,
+    here: Iterate,
+    step,
+    predicted_decrease: float,
+    with_hessian: bool,
+    max_step: float = math.inf,
+) -> tuple[Iterate | None, int]:
+    """The iterate at the largest part of a step that decreases enough, or None; passes taken."""
+    share = min(1.0, max_step / max(float(np.abs(step).max()), 1e-300))
+    step, predicted_decrease = share * step, share * predicted_decrease
     noise = NOISE * abs(here.value)
 
-    def enough(found: Place, size: float) -> bool:
-        return found.value <= here.value - 1e-4 * size * promise + noise
+    def enough(found: Iterate, size: float) -> bool:
+        return found.value <= here.value - 1e-4 * size * predicted_decrease + noise
 
-    (whole,) = problem.passes([here.theta + step], curved)
+    (whole,) = problem.passes([here.theta + step], with_hessian)
     if enough(whole, 1.0):
         return whole, 1
     # A step that was too long is no reason to make a curvature at each of its parts.

@@ -22,7 +22,7 @@ from sarlearn._engine.kernels import logits
 from sarlearn._engine.known import run_known
 from sarlearn._engine.known_prior import HeldSAREM, KnownPrior, run_held
 from sarlearn._engine.logistic import fit_logistic, weight_of
-from sarlearn._engine.newton import Place
+from sarlearn._engine.newton import Iterate
 from sarlearn._engine.propensity import KnownPropensity, label_share, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
@@ -251,10 +251,10 @@ class KnownPropensityClassifier(PUClassifier):
             )
         history = History(reporter(self, self.max_iter))
 
-        def record(place: Place) -> None:
+        def record(iterate: Iterate) -> None:
             # The last entry of the gradient is the sum of f - s/e.
-            mean = prior + place.sums.gradient[-1] / total
-            history.record(-place.sums.value, -place.value, np.nan, mean)
+            mean = prior + iterate.sums.gradient[-1] / total
+            history.record(-iterate.sums.value, -iterate.value, np.nan, mean)
 
         fit = fit_logistic(
             rows,
