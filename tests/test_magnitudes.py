@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
@@ -64,7 +65,7 @@ def fitted(model, X, **given):
 def refuses(model, X) -> bool:
     """Trees take tiny values for zero, and a coefficient of the cross-fit may be no number."""
     name = type(model).__name__
-    size = np.abs(X[:, 0]).max()
+    size = abs(X[:, [0]]).max()
     if "Boosted" in name:
         accepted = 1e-35 < size < 1e300
     else:
@@ -132,6 +133,20 @@ def test_a_column_far_from_zero_changes_nothing(model):
 
 
 @EVERY
+def test_sparse_columns_of_extreme_sizes(model):
+    zeros = X * (np.abs(X) > 0.7)
+    plain = fitted(model, sparse.csr_array(zeros)).class_prior_
+    for factor in (1e200, 1e-200):
+        scaled = sparse.csr_array(zeros * factor)
+        if refuses(model, scaled):
+            continue
+        found = fitted(model, scaled)
+        assert is_sound(found, scaled)
+        if not hasattr(found, "predict_proba"):  # penalties of learners are in the user's units
+            assert found.class_prior_ == pytest.approx(plain, abs=0.03)
+
+
+@EVERY
 def test_a_date_is_refused_by_name(model):
     table = pd.DataFrame(X, columns=list("abcd"))
     table["b"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N), unit="D")
@@ -165,6 +180,13 @@ def test_weights_of_many_magnitudes():
 def test_large_weights_of_several_chances():
     model = RepeatedSARClassifier([0]).fit(X, VISITS, sample_weight=np.full(N, 1e90))
     assert is_sound(model, X)
+
+
+def test_boosted_trees_refuse_weights_beyond_single_precision():
+    model = BoostedSARClassifier([0], random_state=0, **QUICK)
+    with pytest.raises(ValueError, match=r"largest sample_weight is 1e\+90; .* up to 1e\+30"):
+        fitted(model, X, sample_weight=np.full(N, 1e90))
+    assert is_sound(fitted(model, X, sample_weight=np.full(N, 1e29)), X)
 
 
 def test_boosted_trees_name_the_column():

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
-from sklearn.utils import (
-    check_array,
-    check_consistent_length,
-    check_random_state,
-)
+from sklearn.utils import check_consistent_length, check_random_state
 
 from sarlearn._compat import get_feature_names, num_samples, safe_indexing
-from sarlearn._validation import check_propensity, encode_classes, resolve_features
+from sarlearn._validation import (
+    check_array,
+    check_propensity,
+    encode_classes,
+    resolve_features,
+)
 
 __all__ = [
     "ConstantLabelling",

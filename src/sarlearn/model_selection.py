@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
 from sarlearn._compat import get_feature_names, num_samples
-from sarlearn._validation import encode_labels, resolve_features
+from sarlearn._validation import check_array, encode_labels, resolve_features
 
 __all__ = ["PropensityStratifiedKFold"]
 

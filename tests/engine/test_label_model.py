@@ -25,6 +25,14 @@ def scores_and_labels(n=1500, seed=0, n_attributes=2):
     return g, Z, y & (rng.random(n) < e), y
 
 
+@pytest.mark.parametrize("factor", [1e-20, 1e20])
+def test_the_scale_of_an_attribute_is_of_no_account(factor):
+    g, Z, s, _ = scores_and_labels(400)
+    plain, scaled = LabelModel(g, Z, s).fit(), LabelModel(g, factor * Z, s).fit()
+    assert scaled.class_prior == pytest.approx(plain.class_prior, abs=1e-6)
+    np.testing.assert_allclose(factor * scaled.propensity_coef, plain.propensity_coef, rtol=1e-4)
+
+
 @pytest.mark.parametrize("where", ["random", "extreme"])
 def test_label_model_derivatives(where):
     g, Z, s, _ = scores_and_labels()

@@ -19,10 +19,18 @@ Derivatives = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 # LightGBM takes smaller values for zero. Differences of larger ones are too large for a number.
 LEAST_SIZE, LARGEST_SIZE = 1e-35, 1e300
+# Its gradients, which weights multiply, are of single precision.
+LARGEST_WEIGHT = 1e30
 
 
-def check_sizes(X, names=None) -> None:
-    """Refuse a column whose values trees cannot tell apart, or the linear terms beside them."""
+def check_sizes(X, names=None, weight: np.ndarray | None = None) -> None:
+    """Refuse a column whose values trees, or the linear terms beside them, cannot tell apart; and
+    weights that LightGBM cannot compute with."""
+    if weight is not None and weight.max() > LARGEST_WEIGHT:
+        raise ValueError(
+            f"The largest sample_weight is {weight.max():g}; boosted trees take weights up to "
+            f"{LARGEST_WEIGHT:g}. Divide them all by their mean."
+        )
     size = sizes(X)
     bad = (size > LARGEST_SIZE) | ((size > 0) & (size < LEAST_SIZE))
     if bad.any():

@@ -296,7 +296,7 @@ class BoostedSARClassifier(SARClassifier):
         X, labelled, weight, kept = self._check_fit(self._encoded(X), y, sample_weight)
         refuse_sparse_gaps(X)
         names = getattr(self, "feature_names_in_", None)
-        check_sizes(X, names)
+        check_sizes(X, names, weight)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
         known = None
         if propensity is not None:

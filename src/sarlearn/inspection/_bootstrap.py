@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import clone
-from sklearn.utils import check_array
 
 from sarlearn._compat import safe_indexing
 from sarlearn._engine.joint import JointLogistic
+from sarlearn._validation import check_array
 from sarlearn._view.inputs import check_count, generators
 from sarlearn._view.parallel import run_all
 from sarlearn._view.parts import take_apart

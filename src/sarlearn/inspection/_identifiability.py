@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import sparse
 from scipy.special import logit
-from sklearn.utils import check_array
 
 from sarlearn._engine.joint import JointFit, JointLogistic
 from sarlearn._engine.label_model import PROFILE_DROP, LabelModel
 from sarlearn._engine.magnitudes import moderate
+from sarlearn._validation import check_array
 from sarlearn._view.draw import BELOW, draw_maxima, maxima_together
 from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, generators
