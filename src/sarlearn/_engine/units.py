@@ -8,7 +8,7 @@ import numpy as np
 # The free intercept has this penalty per row: enough to keep it finite where every target is 1, and
 # far below any tolerance also where a column that is not centred makes it a few hundred. So has the
 # coefficient of a column whose values are so large that the user's penalty on it vanishes.
-LEAST_RIDGE = 1e-12
+LEAST_RIDGE = 1e-11
 # A penalty beyond which a coefficient is 0 for every purpose.
 BARRING_RIDGE = 1e250
 
