@@ -223,6 +223,8 @@ class ThresholdClassifier(Baseline):
         # Too few rows, or all alike, give no estimate: then the middle.
         known = np.isfinite(shared).any()
         found = candidates[np.nanargmax(shared)] if known else quantile(z, 0.5, of_row)
+        # A row at the threshold is not above it, whatever the rounding of its score.
+        found += 1e-9 * float(np.abs(z).max())
         # Without a shift there are as many positives as labels, and there cannot be fewer.
         self.threshold_ = min(float(found), 0.0)
 
