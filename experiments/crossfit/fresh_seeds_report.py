@@ -44,9 +44,7 @@ EVENTS = """\
    `experiments/honesty` that rules are chosen on, not by this grid. But the class prior under SCAR
    was measured again on the same seeds twice while they were made, and three attributes and all
    rows once after them. For these changes the seeds are therefore no longer fresh: the tables say
-   how the changed method does on seeds on which its predecessor was judged. The class prior under
-   SCAR has not been measured since the folds were last worked on, and some of its cells come out
-   otherwise with today's library, most of them by little. The cells that judge in
+   how today's method does on seeds on which its predecessor was judged. The cells that judge in
    `experiments/honesty` were measured for it alone.
 
 Standard errors are over cells, in brackets. `Cross-fit` takes C by likelihood unless said.

@@ -175,10 +175,10 @@ class CrossFitSARClassifier(SARClassifier):
     Notes
     -----
     Against :class:`SAREMClassifier`, on 11 data sets, 5 label frequencies and 3 labellings that
-    its design had not seen, the error of the class prior fell from 0.080 to 0.025. It is worse
+    its design had not seen, the error of the class prior fell from 0.080 to 0.024. It is worse
 
     - where the labels say little: in 25 of the 165 cells, in 2 of them by more than 0.05 (Adult
-      and Cover Type with few labels; at worst 0.18 against 0.02);
+      and Cover Type with few labels; at worst 0.19 against 0.02);
     - with ``C="likelihood"``, by the probabilistic F1, which rewards bold probabilities: 0.702
       against 0.735 with three propensity attributes. With ``C=10`` it is 0.768;
     - where labelling is biased and no attribute is named: accuracy 0.59 against 0.67 on pairs of
