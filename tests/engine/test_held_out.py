@@ -110,6 +110,24 @@ def test_sums_without_a_fold_are_those_of_its_training_rows(cv):
         np.testing.assert_allclose(found.hessian, iterate.sums.hessian, atol=1e-10)
 
 
+@pytest.mark.parametrize("cv", [StratifiedKFold(4), ShuffleSplit(3, train_size=0.5, test_size=0.2)])
+def test_rows_that_train_are_cut_out_or_copied(cv, monkeypatch):
+    """Sorted by the fold that leaves them out, they are what is before and behind one run."""
+    data = make_pu(200)
+    folds, rows = prepared(data, cv, block_rows=None)
+    here = known_at(np.linspace(-1, 1, 7))
+    for k in range(len(folds)):
+        found = []
+        for most in (10**6, 0):
+            monkeypatch.setattr(held_out, "COPIED_ROWS", most)
+            given = rows.sorted_by(held_out._first_left_out)  # nothing is remembered in new blocks
+            found.append(given.total(held_out.training_pass, k, here, "signed"))
+        copied, cut = found
+        assert cut.log_likelihood == pytest.approx(copied.log_likelihood)
+        np.testing.assert_allclose(cut.next_gradient, copied.next_gradient, atol=1e-10)
+        np.testing.assert_allclose(cut.hessian, copied.hessian, atol=1e-10)
+
+
 def test_a_fold_takes_few_passes_and_no_hessian_of_its_own():
     """On many rows the step from the fit to all rows is nearly the last."""
     data = make_pu(8000)
