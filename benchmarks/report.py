@@ -58,11 +58,11 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
   more, and reading, encoding, scoring and writing. It would take one process for both commands,
   or what it found kept for the report.
 - **The cross-fit against the engine before.** What it takes more are the two flexible scores and
-  their label models, which are new in it: without them it takes about as long as before (see the
-  table). Where rows per column are few, each fold is fitted from two starts, because the likelihood
-  may have two maxima.
-- **Small fits.** About half of an M-step on 546 rows is the memory of the last steps, in Python;
-  the rest are calls of a few microseconds each. It would take the loop itself compiled.
+  their label models, which are new in it: without them it takes less than before, but for 500 rows
+  in NumPy (see the table). Where rows per column are few, each fold is fitted from two starts
+  unless both lead to one maximum, because the likelihood may have two.
+- **Small fits.** On 546 rows an M-step consists of calls of a few microseconds each. It would take
+  the loop itself compiled.
 """
 
 
