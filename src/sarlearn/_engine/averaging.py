@@ -33,13 +33,13 @@ PROPENSITY_RIDGE = 1.0
 PSEUDO_COUNTS = PseudoCounts(4.0, 4.0)
 # Labels are divided by no smaller propensity.
 LEAST_PROPENSITY = 0.05
-# An estimate that explains the labels worse by so many nats counts for a factor e less. Between 3
-# and 8 the average is as good.
+# An estimate that explains the labels worse by so many nats counts for a factor e less. The average
+# does not depend on it much.
 TEMPERATURE = 5.0
 # A score of the labels holds what labelling follows, too. Where labelling is strongly biased its
-# class prior is too low (0.28 for 0.50 on the digits of the demonstration); where the class is not
-# what the others take it for, it is the one that is right. So it counts a tenth where the average
-# is the answer, and in full in what may be wrong with an answer.
+# class prior is far too low, as on the digits of the demonstration; where the class is not what the
+# others take it for, it is the one that is right. So it counts a tenth where the average is the
+# answer, and in full in what may be wrong with an answer.
 OF_LABELS = 0.1
 # SAR-EM's class prior counts as an estimate with this standard error.
 START_DEVIATION = 0.2

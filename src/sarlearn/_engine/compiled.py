@@ -1,9 +1,7 @@
 """Functions of ``kernels.py`` compiled with numba: the same arithmetic, in loops over rows.
 
-What it gains, in ns per row at 22 columns on one thread: E-step 7 instead of 25, logits 4 instead
-of 6, two gradients 4 instead of 10, Hessian 37 instead of 56 (with 14 columns 19 instead of 77;
-with more than 64 BLAS is faster); Hessian of 20 elements per sparse row 200 instead of 1,000. What
-makes the difference: the exponential is written as a polynomial, which the compiler works out for
+What they gain is in ``benchmarks/README.md``, beside the same fits in NumPy alone. What makes the
+difference: the exponential is written as a polynomial, which the compiler works out for
 four rows at once where the C library takes one; rows go in chunks that stay in the first-level
 cache; and four rows share one load of a column's sum.
 

@@ -35,19 +35,18 @@ from sarlearn._engine.stopping import EMResult
 CS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # The penalty of the first SAR-EM fit.
 START_C = 10.0
-# Times that scores and label model are fitted, the second time under the debiased propensity. Over
-# 38 labellings with label frequency 0.1 it took the error of the class prior from 0.060 to 0.052;
-# at other frequencies, and a third time, it changed little.
+# Times that scores and label model are fitted, the second time under the debiased propensity. The
+# second time helps where few positives are labelled; a third time changes little.
 ROUNDS = 2
 # With so many rows per column the search for the penalty starts from C = 1, with more from a larger
 # one in proportion. Where it starts decides how long it takes.
 ROWS_PER_COLUMN = 30.0
-# With few rows per column the search goes on beyond a fall of less than so many nats: 1,000 rows
-# of IJCNN had two maxima, 5 nats apart, with 4 nats between them.
+# With few rows per column the search goes on beyond a fall of less than so many nats: the held-out
+# likelihood may then have two maxima.
 MARGIN = 5.0
 # Penalty on the slopes of the label model's propensity, of standardised attributes. Without it the
-# label model could put the class signal into the propensity and did, where rows were few: on 524
-# rows with 5 of 9 columns named it took the worst accuracy of 20 labellings from .54 to .90.
+# label model could put the class signal into the propensity and did, where rows were few and half
+# of the columns named.
 PROPENSITY_RIDGE = 1.0
 
 

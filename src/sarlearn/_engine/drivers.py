@@ -19,7 +19,7 @@ C = 10.0
 # Differences in log-likelihood that decide nothing.
 TOL = 1e-3
 # A gain above this is reported with a fit. On the choosing half of experiments/honesty no good
-# answer came with more than 16.
+# answer came with as much.
 STRONG = 20.0
 # So many columns are tried with a fit, those with the largest scores; none of a wider table, where
 # the joint maximum takes seconds and follows chance.

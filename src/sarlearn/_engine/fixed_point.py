@@ -14,15 +14,15 @@ from sarlearn._engine.kernels import Propensities, logits, sigmoids
 from sarlearn._engine.newton import WideCurvature, row_product
 from sarlearn._engine.stopping import EMResult, History
 
-# Far from the fixed point good mixtures take larger steps for a while; with room for twice the size
-# only, 53,600 x 54 took 84 passes instead of 52.
+# Far from the fixed point good mixtures take larger steps for a while; with less room it takes more
+# passes.
 ROOM = 4.0
 # Steps above this, as root mean square change of the logits, are far off.
 FAR = 1e-2
 # On few rows the map has several fixed points, and rounding may decide at which of them mixed steps
 # end. There EM itself goes most of the way, until its steps are so small (root mean square change
-# of the logits) or it has taken so many. With 1e-4 and 300, dense and sparse copies of the data
-# ended apart in 4 of 6,500 samples of up to 60 rows; mixed steps of limited length did worse.
+# of the logits) or it has taken so many. With larger steps or fewer of them, dense and sparse
+# copies of the data now and then end apart; mixed steps of limited length did worse.
 FEW_ROWS, NEAR, WALK = 200, 1e-6, 2000
 # With many columns the classifier is solved to at most this share of what is left to move.
 SHARE = 0.1
@@ -91,7 +91,7 @@ def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
             em.move(mixer.mix(), None)
             return True
         # New Hessians while far off, then at tries 8, 16, ...: an old one only slows the map down.
-        # Near, those in which targets follow: 40 instead of 52 passes on 53,600 x 54. They lead
+        # Near, those in which targets follow, which take fewer passes. They lead
         # astray far off, and where only what raises the likelihood is kept.
         curvature = kind if size > FAR or tries & (tries - 1) == 0 else None
         if size <= FAR and em.decay < 1 and kind == "complete":

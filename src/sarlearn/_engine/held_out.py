@@ -23,8 +23,8 @@ from sarlearn._engine.rows import Rows, run_of
 
 # What ``Block.folds`` says of a row and a fold.
 TRAINS, HELD_OUT = 1, 2
-# How close to their optimum the fits come, in nats: per unit of weight, and at most. At 1e-2 some
-# of 39 rows stopped on a plateau, 1.9 nats above it; 1e-4 took a fifth more passes than 1e-2.
+# How close to their optimum the fits come, in nats: per unit of weight, and at most. With less,
+# fits of few rows stopped on plateaus.
 FOLD_TOLERANCE, LARGEST_TOLERANCE = 1e-6, 1e-2
 # How close the fit to all rows comes to its optimum, in nats: the folds step away from it anyway.
 BASE_TOLERANCE = 0.1
@@ -112,12 +112,12 @@ class FoldFits:
             return fit_known(training, C, start, tol=self._tol, max_iter=MAX_PASSES).theta
         problem = _WithoutFold(self._rows, self._ridge(C, fold), self._tol, fold)
         start = problem.iterate(self.base, self._sums.without(fold), True)
-        # The last step matters here: the start has seen the rows that are held out. On 5,000 rows
-        # of 200 columns the held-out likelihood was 0.7 nats too high without, 0.04 off with it.
+        # The last step matters here: the start has seen the rows that are held out, and without
+        # that step the held-out likelihood is too high.
         found = climb(problem, start, max_iter=MAX_PASSES, last_step=True)
         if self._rough:
             # Of several maxima the one next to the start need not be the best, and the start has
-            # seen what is held out: on 300 rows at C = 100 the likelihood was 9 nats too high.
+            # seen what is held out: the held-out likelihood would be too high by several nats.
             (start,) = problem.passes([self._thetas[fold]], False)
             if not _leads_to(found, start):
                 other = climb(problem, start.theta, max_iter=MAX_PASSES, last_step=True)

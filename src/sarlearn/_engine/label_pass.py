@@ -12,7 +12,7 @@ from sarlearn._engine.rows import Rows
 
 # Rows that are worked on at a time: with few columns it is the values of rows, a dozen arrays of
 # them, that must stay in the cache and below what the C library fetches from the system anew each
-# time. 50,000 rows in one piece took 9 times as long.
+# time. In one piece, many rows take several times as long.
 PIECE_ROWS = 8192
 
 

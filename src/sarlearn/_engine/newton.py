@@ -29,16 +29,16 @@ DENSE_COLUMNS = 3000
 # Steps that are remembered.
 MEMORY = 5
 # Share of its curvature that a step must meet for the memory to take it in: with less the next
-# step would be boundless. Of 10 climbs from e = 1 with such steps 8 broke off below the maximum.
+# step would be boundless, and climbs from e = 1 break off below the maximum.
 LEAST_SHARE = 0.01
-# A new curvature is asked for when a step left more than this share of the gradient. On eight
-# cross-fits 0.5 took 0.6 times the Hessians of 0.1, and 1.1 times the passes; a Hessian costs more
-# than a pass from about ten columns on.
+# A new curvature is asked for when a step left more than this share of the gradient. A smaller
+# share saves few passes and takes more Hessians, each of which costs more than a pass unless
+# columns are few.
 REFRESH = 0.5
 # A step of the right curvature gains half of ``gradient @ step``. A curvature of another problem is
 # trusted after a step that gained at least this share of it and left at least this share: along
-# that step it is then wrong by half at most. Without, fits of 39 rows without a fold ended up to 4
-# nats above their optimum at the first pass.
+# that step it is then wrong by half at most. Without, fits of few rows ended at their first pass,
+# some nats above their optimum.
 AGREEMENT = 0.25
 # Sizes of a step, tried one after the other.
 HALVINGS = [2.0**-k for k in range(35)]
@@ -70,8 +70,7 @@ class Memory:
     """An inverse Hessian of some point, kept good by the steps taken since (BFGS updates).
 
     A step and the change of the gradient it made say how the Hessian has moved along it. EM
-    walks the same way for long, so a handful of them replaces most new Hessians: on 3,000 x 6,
-    4 to 9 in 65 iterations where 20 were needed without.
+    walks the same way for long, so a handful of them replaces most new Hessians.
     """
 
     def __init__(self) -> None:
@@ -134,8 +133,8 @@ class Curvature(Memory):
     """The penalised Hessian at some point, factorised.
 
     One that is not positive is taken by the absolute values of its eigenvalues: a step then leads
-    away from a saddle instead of to it (Dauphin et al., 2014). On the joint likelihood, EM's
-    curvature, which is always positive, took up to 200 steps where this takes ten.
+    away from a saddle instead of to it (Dauphin et al., 2014). EM's curvature, which is
+    always positive, takes many more steps on the joint likelihood.
 
     Eigenvalues depend on where columns have their zero, unless there is a ``metric``: the factor of
     some positive curvature, in whose units they are taken.

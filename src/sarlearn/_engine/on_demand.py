@@ -19,9 +19,8 @@ from types import ModuleType
 import numpy as np
 from scipy import sparse
 
-# CPU seconds saved by a SAR-EM fit, per row and per stored element (measured: 7.6, 7.3 and 12.2
-# microseconds per row at 14, 22 and 54 dense columns; 13 and 17 at 12 and 115 elements of a sparse
-# row), and the seconds that compiling takes on the same machine, with a margin of a third.
+# CPU seconds saved by a SAR-EM fit, per row and per stored element of dense and of sparse rows, and
+# the seconds that compiling takes on the same machine, with a margin of a third.
 SAVED_PER_ROW = {False: 5e-6, True: 11e-6}
 SAVED_PER_ELEMENT = {False: 1e-7, True: 5e-8}
 COMPILE_SECONDS = 12.0

@@ -29,8 +29,8 @@ from sarlearn.exceptions import (
 # prior is pinned down well, up to the second roughly, beyond it not at all. Like the next, chosen
 # on the cells of experiments/honesty that are to choose by.
 NARROW, WIDE = 0.18, 0.4
-# The range reaches so many standard errors to either side. 1.6 held the truth in 90 of 100 cells
-# that it was chosen on.
+# The range reaches so many standard errors to either side: a little more than held the truth in
+# nine of ten of these cells.
 REACH = 1.8
 # An estimate that is further off than this is wrong for most purposes.
 BAD = 0.1

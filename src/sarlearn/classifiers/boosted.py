@@ -83,8 +83,8 @@ class BoostedSARClassifier(SARClassifier):
     cv : int >= 2, splitter or iterable of (train, test), default=3
         A number is that many shuffled folds, stratified by label, other ones for each run.
     n_runs : int >= 1, default=2
-        Runs that are averaged. With 1, and 3,000 rows or fewer, the class prior moves by 0.015 on
-        average with the draw of the folds.
+        Runs that are averaged. With 1, and a few thousand rows or fewer, the class prior moves with
+        the draw of the folds.
     propensity_ridge : float > 0, default=3.0
         Penalty on the slopes of the propensity, of standardised terms, in nats of all labels: it
         weighs where rows are few, and keeps class and propensity from changing places there.

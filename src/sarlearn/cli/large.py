@@ -17,7 +17,6 @@ from sarlearn.tables.read import table_backend
 # Rows that are looked at for the report.
 SAMPLE_ROWS = 50_000
 # Memory that fit takes at most, in bytes per row and column: a column of words becomes several.
-# Measured at its peak: 4.7 kB per row of Adult, with 7 columns of numbers and 8 of words.
 NUMBER_BYTES, WORD_BYTES = 120, 450
 # Share of the free memory that it may take.
 ENOUGH = 0.8

@@ -21,8 +21,8 @@ from sarlearn.exceptions import SarlearnWarning
 
 __all__ = ["IdentifiabilityResult", "identifiability"]
 
-# A range of class priors the labels admit that is wider than this is a warning: at most 0.05
-# where estimates were good, 0.25 and more where no method found the class prior.
+# A range of class priors the labels admit that is wider than this is a warning: well above that of
+# good estimates, below that of data on which no method found the class prior.
 WIDE = 0.2
 CERTAIN = 0.95
 # Directions of the scaled information with less curvature than this count as flat.

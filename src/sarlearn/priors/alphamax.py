@@ -32,8 +32,7 @@ class AlphaMax(ScorePriorEstimator):
     ----------
     rank_scores : bool, default=True
         Read the ranks of the scores, not their values: bins of equal width then hold similar
-        numbers of rows. Values instead of ranks had twice the error on the reference cases (0.041
-        for 0.023).
+        numbers of rows. Values instead of ranks had a larger error on the reference cases.
     scorer : classifier with ``predict_proba``, default=None
         None is logistic regression on standardised columns.
     cv : int >= 2, splitter or iterable, default=5
@@ -116,8 +115,8 @@ class AlphaMaxN(ScorePriorEstimator):
     Parameters
     ----------
     rank_scores : bool, default=False
-        Read the ranks of the scores, not their values. With wrong labels the values did better:
-        a mean error of the purity of 0.026 for 0.054 on simulated data with 10 to 30 % of them.
+        Read the ranks of the scores, not their values. With wrong labels the values did better on
+        simulated data.
     scorer : classifier with ``predict_proba``, default=None
         None is logistic regression on standardised columns.
     cv : int >= 2, splitter or iterable, default=5
