@@ -1,7 +1,7 @@
 """Columns whose values are too large or too small for squares and sums of them.
 
-A method that does not feel the scale of a column is given such a one divided by a power of two,
-which costs no digit. Others, whose penalty or coefficients are in the user's units, go by
+A method that does not depend on the scale of a column is given such a one divided by a power of
+two, which costs no digit. Others, whose penalty or coefficients are in the user's units, go by
 ``columns.py``.
 """
 

@@ -39,7 +39,7 @@ def check_sizes(X, names=None, weight: np.ndarray | None = None) -> None:
         raise ValueError(
             f"The largest absolute value of column {name!r} is {size[column]:.3g}; boosted trees "
             f"take columns where it is from {LEAST_SIZE:g} to {LARGEST_SIZE:g}, or 0. Multiply the "
-            "column by a power of ten: trees do not feel scales."
+            "column by a power of ten: trees do not depend on scales."
         )
 
 
