@@ -9,6 +9,7 @@ for columns as ``columns.conditioned`` makes them; ``to_user`` and ``from_user``
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from scipy import sparse
@@ -90,7 +91,7 @@ class JointLogistic:
         rows = conditioned(RowBlocks(X))
         units, units_e = rows.units, rows.units.of(columns)
         if not units.is_plain:
-            X = stack(rows.each(_matrix))
+            X = stack(rows.each(attrgetter("X")))
         Xe = X[:, columns]
         Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=np.float64)
         if extra is not None:
@@ -276,15 +277,13 @@ def _products(left, h: np.ndarray, right) -> np.ndarray:
     return out
 
 
-def _matrix(block: Block):
-    return block.X
-
-
 def _with_plain(units: Units, n_more: int) -> Units:
     """Units of the same columns and of some more, to which nothing was done."""
-    more = Units.plain(n_more)
     rescaled = None if units.rescaled is None else np.append(units.rescaled, np.zeros(n_more, bool))
-    center, scale = np.append(units.center, more.center), np.append(units.scale, more.scale)
+    center, scale = (
+        np.append(units.center, np.zeros(n_more)),
+        np.append(units.scale, np.ones(n_more)),
+    )
     return Units(center, scale, rescaled)
 
 

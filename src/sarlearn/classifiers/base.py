@@ -296,6 +296,11 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         f = self._class_probability(self._check_predict(X))
         return self.classes_[(f > 0.5).astype(int)]
 
+    def _posterior(self, X, s, e: np.ndarray, audited) -> np.ndarray:
+        """``P(y=1|x,s)`` of checked rows with propensities ``e``."""
+        labelled = encode_new_labels(s, self.classes_, X.shape[0])
+        return posterior_of(posterior(self._logit(X), e, labelled), audited, labelled)
+
 
 class SARClassifier(PUClassifier):
     """A learner that also learned the propensity of every row."""
@@ -336,9 +341,7 @@ class SARClassifier(PUClassifier):
         ndarray of shape (n_rows,)
         """
         X = self._check_predict(X)
-        labelled = encode_new_labels(s, self.classes_, X.shape[0])
-        found = posterior(self._logit(X), self._propensity(X), labelled)
-        return posterior_of(found, audited, labelled)
+        return self._posterior(X, s, self._propensity(X), audited)
 
 
 def posterior(eta: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarray:

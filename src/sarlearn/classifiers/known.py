@@ -26,16 +26,15 @@ from sarlearn._engine.newton import Iterate
 from sarlearn._engine.propensity import KnownPropensity, label_share, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
-from sarlearn._validation import check_propensity, encode_new_labels
+from sarlearn._validation import check_propensity
 from sarlearn.backends import lazily, refuse_dask
-from sarlearn.classifiers._audits import posterior_of, store_audit
+from sarlearn.classifiers._audits import store_audit
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
     Input,
     PUClassifier,
-    posterior,
     store_result,
 )
 from sarlearn.exceptions import NoPropensityWarning, warn
@@ -312,9 +311,7 @@ class KnownPropensityClassifier(PUClassifier):
         ndarray of shape (n_rows,)
         """
         X = self._check_predict(X)
-        labelled = encode_new_labels(s, self.classes_, X.shape[0])
-        found = posterior(self._logit(X), self._propensity(X, propensity), labelled)
-        return posterior_of(found, audited, labelled)
+        return self._posterior(X, s, self._propensity(X, propensity), audited)
 
 
 def inverse_targets(block: Block) -> np.ndarray:
