@@ -10,14 +10,14 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.logistic import fit_logistic
 from sarlearn._validation import resolve_features
 from sarlearn.baselines._base import POSITIVE, SMALLEST, Baseline, quantile, solvable
-from sarlearn.classifiers.base import POS_LABEL, SARClassifier
+from sarlearn.classifiers.base import POS_LABEL, LearnsPropensity
 from sarlearn.exceptions import warn
 
 # The loop has come to rest where a round moves no probability by more than this.
 SETTLED = 1e-4
 
 
-class TwoModelsClassifier(Baseline, SARClassifier):
+class TwoModelsClassifier(Baseline, LearnsPropensity):
     r"""TM: classifier and propensity by turns, the latter on rows that look positive.
 
     Starting from the naive :math:`s(x) = P(s=1|x)` and :math:`e = (s + 1)/2`, repeat:
@@ -142,7 +142,7 @@ class TwoModelsClassifier(Baseline, SARClassifier):
         return expit(Xe.matvec(self.propensity_coef_[0]) + self.propensity_intercept_[0])
 
 
-class SquareRootPropensityClassifier(Baseline, SARClassifier):
+class SquareRootPropensityClassifier(Baseline, LearnsPropensity):
     r"""PGlin: the naive probability, split evenly between class and propensity.
 
     Assumes that the propensity is linear in the class probability, and that the surest row is

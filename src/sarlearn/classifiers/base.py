@@ -302,7 +302,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return posterior_of(posterior(self._logit(X), e, labelled), audited, labelled)
 
 
-class SARClassifier(PUClassifier):
+class LearnsPropensity(PUClassifier):
     """A learner that also learned the propensity of every row."""
 
     def _propensity(self, X) -> np.ndarray:

@@ -26,11 +26,11 @@ from sarlearn.classifiers._boosting import (
 from sarlearn.classifiers._categories import CategoryCodes
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
 from sarlearn.classifiers._trust import look_at_boosted, nothing_to_tell_apart, range_only
-from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, warn_every_column
+from sarlearn.classifiers.base import POS_LABEL, Input, LearnsPropensity, warn_every_column
 from sarlearn.exceptions import UnidentifiedWarning, warn
 
 
-class BoostedSARClassifier(SARClassifier):
+class BoostedSARClassifier(LearnsPropensity):
     r"""Boosted trees and a propensity learned together from biased labels.
 
     For classes that are not linear in the columns. Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`, as

@@ -30,11 +30,11 @@ from sarlearn.classifiers._trust import (
     range_only,
     with_background,
 )
-from sarlearn.classifiers.base import POS_LABEL, Input, SARClassifier, store_prior
+from sarlearn.classifiers.base import POS_LABEL, Input, LearnsPropensity, store_prior
 from sarlearn.exceptions import NotConvergedWarning, warn
 
 
-class CrossFitSARClassifier(SARClassifier):
+class CrossFitSARClassifier(LearnsPropensity):
     r"""Classifier and propensity from biased labels, debiased by cross-fitting.
 
     Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`, as for :class:`SAREMClassifier`. Five steps:

@@ -11,7 +11,7 @@ from sarlearn._engine.propensity import group_rows
 from sarlearn._engine.stopping import History
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers._trust import no_second_look
-from sarlearn.classifiers.base import EM_CONSTRAINTS, POS_LABEL, SARClassifier
+from sarlearn.classifiers.base import EM_CONSTRAINTS, POS_LABEL, LearnsPropensity
 from sarlearn.classifiers.sarem import SAREMClassifier
 from sarlearn.exceptions import (
     FEW_LABELS,
@@ -22,7 +22,7 @@ from sarlearn.exceptions import (
 )
 
 
-class MultiSCARClassifier(SARClassifier):
+class MultiSCARClassifier(LearnsPropensity):
     r"""Independent SCAR models, one for each configuration of the propensity attributes.
 
     Within rows that agree in :math:`x_e` labels fall completely at random, so

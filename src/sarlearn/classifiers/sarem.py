@@ -46,14 +46,14 @@ from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
     Input,
-    SARClassifier,
+    LearnsPropensity,
     store_result,
     warn_every_column,
 )
 from sarlearn.exceptions import BoundaryWarning, UnlabelledStratumWarning, warn
 
 
-class SAREMClassifier(SARClassifier):
+class SAREMClassifier(LearnsPropensity):
     r"""Classifier and propensity learned together from biased labels (SAR-EM).
 
     Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`, with the class probability

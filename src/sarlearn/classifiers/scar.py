@@ -9,12 +9,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context
 from sarlearn.backends import elsewhere
-from sarlearn.classifiers.base import SARClassifier
+from sarlearn.classifiers.base import LearnsPropensity
 from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.exceptions import FewLabelsWarning, GuessedLabelWarning, MostlyLabelledWarning
 
 
-class SCARClassifier(SARClassifier):
+class SCARClassifier(LearnsPropensity):
     r"""Classifier for labels that fall completely at random among the positives (SCAR).
 
     With one label frequency :math:`c = P(s=1|y=1)`,
