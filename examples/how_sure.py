@@ -2,8 +2,8 @@
 How sure is the share of positives?
 ===================================
 
-Three questions that are often taken for one. How much would the estimate vary with other rows? Do
-other answers explain the labels as well? And what would other choices have given?
+Two questions that are often taken for one. How much would the estimate vary with other rows? And
+what would other choices have given?
 """
 
 # %%
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn import SAREMClassifier
-from sarlearn.inspection import bootstrap, identifiability, sensitivity
+from sarlearn.inspection import bootstrap, sensitivity
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2000, 3))
@@ -30,16 +30,6 @@ print(f"{s.mean():.1%} of the rows are labelled; in truth {y.mean():.1%} are pos
 
 drawn = bootstrap(model, X, s, n_resamples=60, random_state=0)
 print(drawn)
-
-# %%
-# Other answers
-# -------------
-# The profile likelihood: how well the labels are explained where the class prior is held at each
-# value. Flat means that they do not say.
-
-other = identifiability(model, X, s, n_starts=8, random_state=0)
-print(other)
-other.plot()
 
 # %%
 # Other choices

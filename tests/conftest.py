@@ -202,7 +202,7 @@ def checked():
     model = make_table_classifier(
         ["age", "plan"], drop=drop, method="cross-fit", cv=2, random_state=0
     ).fit(table, table["diagnosed"])
-    found = run_checks(model, table, table["diagnosed"], n_draws=19, n_resamples=20, n_starts=3)
+    found = run_checks(model, table, table["diagnosed"], n_draws=19, n_resamples=20)
     return SimpleNamespace(table=table, model=model, found=found)
 
 

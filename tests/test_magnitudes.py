@@ -214,8 +214,6 @@ def test_inspection_of_huge_columns():
     np.testing.assert_allclose(test.propensity_coef * 1e200, same.propensity_coef, rtol=1e-6)
     assert inspection.select_propensity_features(huge, S, [0, 1]).features == ["x0"]
     model = SAREMClassifier([0]).fit(huge, S)
-    found = inspection.identifiability(model, huge, S, n_starts=2, random_state=0)
-    assert np.isfinite(found.class_prior).all()
     assert inspection.relative_prevalence(model, huge, S, X[:, 1] > 0) is not None
 
 

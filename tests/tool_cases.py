@@ -55,8 +55,6 @@ ONE_COLUMN = [[1], [0]]
 def _fit(which: str):
     if which == "one label":
         return copy.copy(FITTED).fit(X, S)
-    if which == "identifiability":  # with several maxima, one of them exchanged
-        return SAREMClassifier("all").fit(X, S)
     return copy.copy(REPEATED).fit(X, VISITS, CHANCES)
 
 
@@ -64,8 +62,8 @@ def about(function):
     """The function, called with a model that is fitted when first needed."""
 
     def call(**settings):
-        which = {"history_test": "repeated", "identifiability": "identifiability"}
-        return function(_fit(which.get(function.__name__, "one label")), **settings)
+        which = "repeated" if function is inspection.history_test else "one label"
+        return function(_fit(which), **settings)
 
     call.__name__, call.wrapped = function.__name__, function
     return call
@@ -182,11 +180,6 @@ INSPECTION = [
             "propensity_bounds": [(0.5, 1.1), (0.9, 1.3)],
             "n_factors": [2, 3],
         },
-    ),
-    Case(
-        about(inspection.identifiability),
-        ROWS | {"random_state": 0, "n_starts": 8},
-        {"n_starts": [2, 4], "random_state": [1, 2]},
     ),
     Case(
         about(inspection.bootstrap),
@@ -394,11 +387,10 @@ OTHERS = [
     Case(onnx_inputs, {}, {"dtype": [np.float64]}),
     Case(
         checks,
-        {"n_draws": 19, "n_resamples": 20, "n_starts": 2},
+        {"n_draws": 19, "n_resamples": 20},
         {
             "n_draws": [20],
             "n_resamples": [21],
-            "n_starts": [4],
             "groups": [np.arange(N) // 3],
             "random_state": [1, 2],
             "watch": [Watch()],

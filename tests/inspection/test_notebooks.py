@@ -8,7 +8,7 @@ SETUP = """
 import numpy as np, warnings
 warnings.simplefilter("ignore")
 from sarlearn import SAREMClassifier
-from sarlearn.inspection import bootstrap, identifiability, scar_test, sensitivity
+from sarlearn.inspection import bootstrap, scar_test, sensitivity
 from sarlearn.priors import compare_priors
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 3))
@@ -18,7 +18,6 @@ model = SAREMClassifier([2]).fit(X, s)
 """
 CELLS = {
     "bootstrap": "bootstrap(model, X, s, n_resamples=20, random_state=0)",
-    "identifiability": "identifiability(model, X, s, n_starts=3, random_state=0)",
     "scar_test": "scar_test(X, s, [2], n_draws=19, random_state=0)",
     "sensitivity": "sensitivity(model, X, s, decay=[0.8, 1.0])",
     "compare_priors": 'compare_priors(X, s, ["EN", "SAR-EM"], random_state=0, verbose=True)',

@@ -131,44 +131,6 @@ def draw_label_fit(ax, rows: Sequence[dict]) -> None:
     tidy(ax)
 
 
-def draw_maxima(ax, priors, drop, *, line: float, profile: tuple[float, float]) -> None:
-    """Maxima of the likelihood, those in one place as one mark with their number.
-
-    ``drop`` is how far below the best each of them is; ``line`` from where on one does not count.
-    """
-    found = maxima_together(priors, drop)
-    ax.axvspan(*profile, color=BLUE, alpha=0.12, linewidth=0, label="class priors the labels admit")
-    ax.axhline(
-        line, color=MUTED, linestyle="--", linewidth=1, label="fits as well, above this line"
-    )
-    for prior, below, count in found:
-        ax.plot(prior, below, "o", color=BLUE, markersize=5 + 2.5 * np.sqrt(count), alpha=0.85)
-        ax.annotate(
-            f"{count} of {len(priors)} starts: {prior:.1%}",
-            (prior, below),
-            xytext=(0, 10),
-            textcoords="offset points",
-            ha="left" if prior < 0.2 else "right" if prior > 0.8 else "center",
-            va="bottom",
-            fontsize="small",
-        )
-
-
-def maxima_together(priors, drop) -> list[tuple[float, float, int]]:
-    """Maxima that are the same but for rounding, with their number."""
-    found: list[list] = []
-    for prior, below in sorted(
-        zip(map(float, priors), map(float, drop), strict=True), key=lambda p: p[1]
-    ):
-        for group in found:
-            if abs(group[0] - prior) < 0.01 and abs(group[1] - below) < 0.1 * (1 + below):
-                group[2] += 1
-                break
-        else:
-            found.append([prior, below, 1])
-    return [(prior, below, count) for prior, below, count in found]
-
-
 def _around(values: Sequence[float]) -> tuple[float, float]:
     """Ends of an axis of shares that show the values with some room, at least a fifth wide."""
     low, high = min(values), max(values)

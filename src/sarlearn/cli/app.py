@@ -88,8 +88,8 @@ def app() -> None:
 @click.option(
     "--check",
     is_flag=True,
-    help="Also test one label frequency for all, resample for intervals, and try other solutions "
-    "and choices: some two hundred refits.",
+    help="Also test one label frequency for all, resample for intervals, and try other "
+    "choices: some two hundred refits.",
 )
 @opt.JOBS
 @click.option(

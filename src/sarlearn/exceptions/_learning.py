@@ -81,7 +81,6 @@ class UnlabelledStratumWarning(SarlearnWarning):
     See Also
     --------
     SparseStrataWarning : Some strata, each with a model of its own, have few labelled rows or none.
-    sarlearn.inspection.identifiability : Look for other answers that the labels admit as well.
     """
 
     n_strata: int
@@ -199,7 +198,6 @@ class BoundaryWarning(SarlearnWarning):
     --------
     TrustWarning :
         Base of the warnings that an estimate may be wrong, or rests on less than it seems.
-    sarlearn.inspection.identifiability : Look for other answers that the labels admit as well.
     """
 
     quantity: str

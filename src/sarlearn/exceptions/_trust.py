@@ -75,7 +75,6 @@ class SwapWarning(TrustWarning):
     --------
     TrustWarning :
         Base of the warnings that an estimate may be wrong, or rests on less than it seems.
-    sarlearn.inspection.identifiability : Look for other answers that the labels admit as well.
     """
 
     slope: float

@@ -8,7 +8,6 @@ from sarlearn.inspection._goodness import (
     goodness_of_fit,
 )
 from sarlearn.inspection._history import HistoryTestResult, history_test
-from sarlearn.inspection._identifiability import IdentifiabilityResult, identifiability
 from sarlearn.inspection._importance import (
     ColumnImportance,
     ImportanceDisplay,
@@ -42,7 +41,6 @@ __all__ = [
     "GoodnessOfFit",
     "GoodnessOfFitDisplay",
     "HistoryTestResult",
-    "IdentifiabilityResult",
     "ImportanceDisplay",
     "LabelCalibrationDisplay",
     "PosteriorDisplay",
@@ -59,7 +57,6 @@ __all__ = [
     "column_importance",
     "goodness_of_fit",
     "history_test",
-    "identifiability",
     "relative_prevalence",
     "scar_test",
     "select_propensity_features",

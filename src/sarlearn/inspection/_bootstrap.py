@@ -84,7 +84,6 @@ def bootstrap(
 
     See Also
     --------
-    identifiability : Look for other answers that the labels admit as well.
     sensitivity : Class prior, label frequency and ranking over other choices than the model's.
 
     Examples

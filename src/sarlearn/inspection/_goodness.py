@@ -249,7 +249,6 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
 
     See Also
     --------
-    identifiability : Whether other solutions explain the labels as well.
     relative_prevalence : What stays identified where the class prior is not.
 
     Examples

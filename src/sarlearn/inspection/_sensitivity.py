@@ -210,7 +210,6 @@ def sensitivity(
 
     See Also
     --------
-    identifiability : Look for other answers that the labels admit as well.
     bootstrap : Intervals for what a fitted model says, from refits to resampled rows.
 
     Examples

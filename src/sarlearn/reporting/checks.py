@@ -11,7 +11,7 @@ from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn.classifiers import BoostedSARClassifier
 from sarlearn.classifiers._trust import no_second_look
-from sarlearn.inspection import bootstrap, identifiability, scar_test, sensitivity, unnamed_drivers
+from sarlearn.inspection import bootstrap, scar_test, sensitivity, unnamed_drivers
 from sarlearn.reporting.comparison import draw_rows
 from sarlearn.reporting.effects import propensity_odds
 from sarlearn.reporting.words import drivers_sentence
@@ -35,7 +35,6 @@ def run_checks(
     *,
     n_draws: int = 99,
     n_resamples: int = 100,
-    n_starts: int = 10,
     groups=None,
     n_jobs: int | None = None,
     random_state: int = 0,
@@ -53,8 +52,6 @@ def run_checks(
         Data sets simulated for the test of SCAR.
     n_resamples : int
         Resamples for the intervals.
-    n_starts : int
-        Starts of the search for other solutions.
     groups : array-like of shape (n_rows,), optional
         Rows of a group are resampled together.
     n_jobs : int or None
@@ -67,9 +64,8 @@ def run_checks(
     Returns
     -------
     dict
-        ``scar_test``, ``drivers``, ``intervals``, ``identifiability`` and ``sensitivity``, each
-        with a ``text``; a check that does not apply has nothing else. ``rows`` says how many were
-        used.
+        ``scar_test``, ``drivers``, ``intervals`` and ``sensitivity``, each with a ``text``; a check
+        that does not apply has nothing else. ``rows`` says how many were used.
 
     See Also
     --------
@@ -88,7 +84,7 @@ def run_checks(
     >>> y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
     >>> s = y & (rng.random(400) < 1 / (1 + np.exp(-X[:, 2])))
     >>> model = SAREMClassifier([2]).fit(X, s)
-    >>> found = run_checks(model, X, s, n_draws=19, n_resamples=20, n_starts=2)
+    >>> found = run_checks(model, X, s, n_draws=19, n_resamples=20)
     >>> print(found["scar_test"]["text"])
     The labels ...
     """
@@ -117,25 +113,12 @@ def run_checks(
             "Made for logistic models and BoostedSARClassifier; refits of other classifiers would "
             "take hours."
         )
-        return found | {
-            name: {"text": why} for name in ("intervals", "identifiability", "sensitivity")
-        }
+        return found | {name: {"text": why} for name in ("intervals", "sensitivity")}
     with watch("Resampling for intervals"):
         resamples = min(n_resamples, BOOSTED_RESAMPLES) if boosted else n_resamples
         found["intervals"] = _intervals(
             parts, labelled, seen, resamples, groups, n_jobs, random_state
         )
-    with watch("Looking for other solutions"):
-        result = identifiability(
-            parts.final, parts.matrix, seen, n_starts=n_starts, random_state=random_state
-        )
-        found["identifiability"] = {
-            "identified": result.identified,
-            "problems": result.problems,
-            "starts": n_starts,
-            "profile": list(result.profile),
-            "text": result.verdict,
-        }
     with watch("Trying other choices"):
         found["sensitivity"] = _sensitivity(parts, seen, drivers["columns"])
     return found
@@ -315,6 +298,6 @@ def check_sentences(checks: dict[str, Any]) -> list[str]:
     """The results for a terminal, a paragraph a check."""
     return [
         checks[name]["text"]
-        for name in ("scar_test", "drivers", "intervals", "identifiability", "sensitivity")
+        for name in ("scar_test", "drivers", "intervals", "sensitivity")
         if name in checks
     ]
