@@ -78,7 +78,6 @@ def command(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
     rows = ADULT_ROWS // 10 if quick else ADULT_ROWS
     table, model = folder / "adult.csv", folder / "adult.skops"
     n_columns = write_adult(table, rows)
-    sarlearn("compile")
     named = ["--label", "labelled", "--propensity", "education,occupation", "--force"]
     fit = sarlearn("fit", str(table), *named, "-o", str(model))
     scored = folder / "scored.csv"
@@ -113,7 +112,6 @@ def batches(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
     rows = 100_000 if quick else rows
     data, model = folder / "parts", folder / "parts.skops"
     write_parts(data, rows)
-    sarlearn("compile")
     pattern = str(data / "*.parquet")
     named = ["--label", "labelled", "--propensity", "x0,x1", "--force"]
     fit = sarlearn("fit", pattern, *named, "-o", str(model), "--batches")

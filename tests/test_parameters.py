@@ -111,13 +111,10 @@ NOT_HERE = {
 # Parameters that must not change the result, or are old names (tests/test_old_names.py) or
 # scikit-learn's convention.
 WITHOUT_EFFECT = {"n_jobs", "verbose", "max_centers"}
-ELSEWHERE = {("ElkanNoto", "estimator"), ("TableEncoder", "y"), ("RepeatedTableClassifier", "y")}
+ELSEWHERE = {("ElkanNoto", "estimator"), ("TableEncoder", "y")}
 # The default refuses dates (tests/tables/test_encoder.py).
-TABLES = ["TableEncoder", "make_table_classifier", "RepeatedTableClassifier"]
+TABLES = ["TableEncoder", "make_table_classifier"]
 ELSEWHERE |= {(name, "dates") for name in TABLES}
-# Says how a table lies: without it, or with another one, a long table is refused
-# (tests/tables/test_chances.py).
-ELSEWHERE |= {("RepeatedTableClassifier", "chance")}
 ROOMS = ["", "audit", "baselines", "inspection", "labelling", "metrics", "model_selection"]
 ROOMS += ["onnx", "priors", "reporting", "tables"]
 

@@ -101,26 +101,6 @@ def table_classifier(**settings):
 
 table_classifier.__name__, table_classifier.wrapped = "make_table_classifier", make_table_classifier
 
-# A row per chance, with the name of the place, the month, and the rain, which changes.
-MONTHS = ["may", "june", "july"]
-WIDE = TABLE.drop(columns="visit").assign(
-    site=np.arange(N), **pd.DataFrame(1 * VISITS, columns=MONTHS)
-)
-LONG = pd.concat(
-    WIDE.drop(columns=MONTHS).assign(month=j, rain=CHANCES[:, j, 0], seen=WIDE[month])
-    for j, month in enumerate(MONTHS)
-)
-
-
-def table_of_chances(table, sample_weight=None, audited=None, **settings):
-    model = tables.RepeatedTableClassifier(**settings)
-    model.fit(table, sample_weight=sample_weight, audited=audited)
-    return [model.predict_proba(table)[:, 1], model.predict_propensity(table)]
-
-
-table_of_chances.__name__ = "RepeatedTableClassifier"
-table_of_chances.wrapped = tables.RepeatedTableClassifier
-
 
 def onnx_inputs(**settings):
     """Types of what a graph takes."""
@@ -360,30 +340,6 @@ COLUMNS = [
     ),
 ]
 OTHERS = [
-    Case(
-        table_of_chances,
-        {"table": WIDE, "label": MONTHS, "id_column": "site"},
-        {
-            "propensity_features": [["age"], ["wage"]],
-            "propensity_only": [["age"], ["wage"]],
-            "id_column": [None],
-            "drop": [["wage"], ["height"]],
-            "skewed": ["raw"],
-            "learner": [RepeatedSARClassifier(C=0.1), RepeatedSARClassifier(class_prior=0.6)],
-            "sample_weight": [WEIGHT],
-            "audited": [np.where(VISITS.any(axis=1), np.nan, AUDITED)],
-        },
-    ),
-    Case(
-        table_of_chances,
-        {"table": LONG, "label": "seen", "id_column": "site", "chance": "month"}
-        | {"propensity_features": ["rain"]},
-        {
-            "propensity_features": [["rain", "month"], ["rain", "age"]],
-            "sample_weight": [np.tile(WEIGHT, 3)],
-        },
-        of="long",
-    ),
     Case(onnx_inputs, {}, {"dtype": [np.float64]}),
     Case(
         checks,

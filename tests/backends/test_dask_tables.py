@@ -249,7 +249,6 @@ def test_a_file_of_audits_of_another_table(client, folder):
     [
         ("part*.parquet", ["--audited", "lookd"], ValueError, "lookd"),
         ("part*.parquet", ["--audited", "no.csv"], ValueError, "neither a file nor a column"),
-        ("part*.parquet", ["--classifier", "boosting"], ValueError, "boosting needs the rows in m"),
         ("nothing*.parquet", [], FileNotFoundError, "There is no file"),
         ("part*.parquet", ["--propensity", "plam"], ValueError, "plan"),
         ("*.txt", [], ValueError, "Parquet"),

@@ -96,27 +96,9 @@ def test_columns_of_the_propensity_alone_and_a_known_prior(call, folder):
     assert (learner.coef_[0][plans] == 0).all()
 
 
-def test_columns_of_the_propensity_alone_with_boosted_trees(call, folder):
-    pytest.importorskip("lightgbm")
-    only = ["--propensity-only", "plan", "--classifier", "boosting", "--max-iter", "20"]
-    code, _, err = call("fit", "patients.csv", *COLUMNS, *only, "-o", "trees.skops")
-    assert code == 0, err
-    from sarlearn import load
-
-    learner = load(folder / "trees.skops")[-1]
-    names = learner.feature_names_in_
-    plans = [name.startswith("plan") for name in names]
-    assert any(plans)
-    assert not np.array(plans)[learner.classifier_features_].any()
-    assert np.array(plans)[learner.propensity_features_].any()
-
-
-@pytest.mark.parametrize("method", [("--method", "sar-em"), ("--classifier", "boosting")])
-def test_a_known_prior_for_every_method(call, folder, method):
-    if "boosting" in method:
-        pytest.importorskip("lightgbm")
+def test_a_known_prior_for_sar_em(call, folder):
     out = ["-o", "held.skops", "--force", "--json", "--class-prior", "0.5"]
-    code, text, _ = call("fit", "patients.csv", *COLUMNS, *method, *out)
+    code, text, _ = call("fit", "patients.csv", *COLUMNS, "--method", "sar-em", *out)
     assert code == 0
     found = json.loads(text)
     assert found["estimates"]["class_prior"] == pytest.approx(0.5, abs=1e-6)
@@ -126,61 +108,6 @@ def test_a_known_prior_for_every_method(call, folder, method):
     )
     scar = found["comparison"]["approaches"][1]
     assert scar["class_prior"] != pytest.approx(0.5, abs=1e-3)
-
-
-def test_several_chances_as_columns_and_as_rows(call, folder):
-    rng = np.random.default_rng(0)
-    n = 500
-    forest, wind = rng.normal(size=n), rng.normal(size=(n, 3))
-    lives = rng.random(n) < 1 / (1 + np.exp(-forest))
-    seen = lives[:, None] & (rng.random((n, 3)) < 1 / (1 + np.exp(wind)))
-    site = [f"S{i}" for i in range(n)]
-    wide = pd.DataFrame(
-        {"site": site, "forest": forest, **dict(zip("abc", seen.T * 1, strict=False))}
-    )
-    wide.to_csv(folder / "wide.csv", index=False)
-    long = pd.concat(
-        [
-            pd.DataFrame({"site": site, "forest": forest, "visit": j, "wind": wind[:, j]}).assign(
-                seen=seen[:, j] * 1
-            )
-            for j in range(3)
-        ]
-    )
-    long.to_csv(folder / "long.csv", index=False)
-    labels = ["--label", "a", "--label", "b", "--label", "c"]
-    code, text, _ = call("fit", "wide.csv", *labels, "--id", "site", "-o", "w.skops", "--json")
-    assert code == 0
-    found = json.loads(text)
-    assert found["labelled"] == seen.any(axis=1).sum()
-    low, high = found["class_prior_range"]
-    assert low < lives.mean() < high
-    given = ["--label", "seen", "--id", "site", "--chance", "visit", "--propensity-only", "wind"]
-    code, text, _ = call("fit", "long.csv", *given, "-o", "l.skops")
-    assert code == 0
-    assert "One standard deviation more of wind multiplies the odds" in text
-    assert "The histories of labels fit the model" in text
-    code, text, _ = call("predict", "l.skops", "long.csv", "-o", "l.csv", "--force")
-    assert code == 0
-    scored = pd.read_csv(folder / "l.csv")
-    assert len(scored) == n
-    assert set(scored["site"]) == set(site)
-    assert (scored.set_index("site")["posterior"][np.array(site)[seen.any(axis=1)]] == 1).all()
-    for command in (
-        ("report", "w.skops", "wide.csv", "-o", "w.html"),
-        ("audit", "w.skops", "wide.csv", "-o", "to.csv"),
-    ):
-        code, _, errors = call(*command)
-        assert code == 2
-        assert "several chances per row" in errors
-    code, _, errors = call("fit", "wide.csv", *labels, "-o", "x.skops", "--check")
-    assert code == 2
-    assert "--check is for one label per row" in errors
-    code, _, errors = call(
-        "fit", "long.csv", "--label", "seen", "--id", "site", "--chance", "visit", "-o", "x.skops"
-    )
-    assert code == 2
-    assert "'wind' changes between the chances of 'S0'" in errors
 
 
 def test_class_priors_are_read():

@@ -86,7 +86,6 @@ def test_batches_where_memory_would_not_do(call, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("parts", "--classifier", "boosting"), "--classifier boosting needs the rows in memory"),
         (("parts", "--groups", "plan"), "--groups needs the rows in memory"),
         (("parts", "--propensity", "plam"), "no column 'plam'. Nearest names: plan"),
         (("none*.parquet",), "No file is named like none*.parquet"),

@@ -1,7 +1,6 @@
-"""The command line: what is done with a model, and what needs none (simulate, prior)."""
+"""The command line: what is done with a saved model."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -112,80 +111,3 @@ def test_models_made_in_python(sketched, call, folder):
     save(SAREMClassifier([0]).fit(data.X, data.s), folder / "nameless.skops")
     code, _, err = call("predict", "nameless.skops", "abc.csv", "-o", "y.csv")
     assert (code, "fitted without column names" in err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("options", "frequency"),
-    [
-        (["--label-frequency", "0.3"], (0.24, 0.36)),
-        (["--propensity", "age", "--low", "0.4", "--high", "0.6"], (0.42, 0.58)),
-        (["--propensity", "age", "--propensity", "plan"], (0.3, 0.6)),
-        (["--propensity", "smoker", "--mechanism", "product"], (0.4, 0.75)),
-        (["--propensity", "bmi", "--propensity", "region", "--mechanism", "geometric"], (0.3, 0.7)),
-    ],
-)
-def test_simulate(call, folder, options, frequency):
-    code, out, err = call(
-        *("simulate", "classes.csv.gz", "--class", "ill", *options, "-o", "pu.parquet"),
-        *("--propensity-column", "e", "--keep-class", "--force", "--json"),
-    )
-    assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert frequency[0] < told["label_frequency"] < frequency[1]
-    table = pd.read_parquet(folder / "pu.parquet")
-    assert told["labelled"] == table["labelled"].sum()
-    assert (table["ill"][table["labelled"] == 1] == "yes").all()
-    positive = table["ill"] == "yes"
-    assert table["e"][positive].between(*told["propensity"]).all()
-    # Labelled rows are drawn with the propensity that is written beside them.
-    gap = table["labelled"][positive].mean() - table["e"][positive].mean()
-    assert abs(gap) < 4 * np.sqrt(0.25 / positive.sum())
-
-
-def test_simulate_directions_classes_and_text(call, folder):
-    call(
-        *("simulate", "classes.csv.gz", "--class", "plan", "--positive", "full"),
-        *("--propensity", "age", "--falling", "age", "-o", "fall.csv", "--propensity-column", "e"),
-    )
-    table = pd.read_csv(folder / "fall.csv")
-    assert "plan" not in table
-    assert np.corrcoef(table["age"], table["e"])[0, 1] < -0.99
-    assert table["e"].min() == pytest.approx(0.2)
-    code, out, _ = call("simulate", "classes.csv.gz", "--class", "ill", "-o", "s.csv")
-    assert re.match(r"Labelled \d+ of \d+ positives \(\d+\.\d%\) in 1,500 rows", out)
-    again = call("simulate", "classes.csv.gz", "--class", "ill", "-o", "s2.csv")
-    assert again[0] == code == 0
-    assert (folder / "s.csv").read_bytes() == (folder / "s2.csv").read_bytes()
-    call("simulate", "classes.csv.gz", "--class", "ill", "-o", "s3.csv", "--seed", "7")
-    assert (folder / "s.csv").read_bytes() != (folder / "s3.csv").read_bytes()
-
-
-def test_prior_compares_methods(call):
-    code, out, _ = call(
-        *("prior", "patients.csv", "--label", "diagnosed", "--id", "patient_id"),
-        *("--propensity", "age", "--propensity", "plan", "--method", "sar-em", "--method", "BBE"),
-    )
-    assert code == 0
-    assert re.search(r"SAR-EM +\d+\.\d% +\d+\.\d% +\d+\.\d%", out)
-    assert "BBE" in out
-    assert "SAR-EM lets labelling depend on age, plan; other methods assume" in out
-    code, out, _ = call(
-        *("prior", "patients.csv", "--label", "diagnosed", "--id", "patient_id"),
-        *("--propensity", "plan", "--method", "cross-fit", "--method", "SAR-EM"),
-    )
-    assert code == 0
-    assert "cross-fit and SAR-EM let labelling depend on plan" in out
-    estimates = [float(x) for x in re.findall(r"^(?:cross-fit|SAR-EM) +(\d+\.\d)%", out, re.M)]
-    assert len(estimates) == 2
-    assert estimates[0] != estimates[1]
-    code, out, _ = call(
-        *("prior", "patients.csv", "--label", "diagnosed", "--drop", "patient_id"),
-        *("--method", "EN", "--json"),
-    )
-    (row,) = json.loads(out)["estimates"]
-    assert row["method"] == "EN"
-    assert 0 < row["class_prior"] <= 1
-    code, out, _ = call(
-        *("prior", "patients.csv", "--label", "diagnosed", "--drop", "patient_id", "--method", "EN")
-    )
-    assert "All of these assume" in out

@@ -119,12 +119,9 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
     assert used
 
 
-def test_the_command(capsys):
-    """Every function for every type, in a folder that is named; the second time at once."""
-    from sarlearn.cli import run as command
-
-    assert command(["compile"]) == 0
-    assert "kept in" in capsys.readouterr().out
+def test_every_function_is_compiled_for_every_type():
+    """The second time at once."""
+    on_demand.compile_all()
     assert on_demand.compile_all() == 0
     for name in on_demand._module().KERNELS:
         for float_type in on_demand.FLOATS:

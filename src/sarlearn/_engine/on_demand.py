@@ -4,7 +4,7 @@ Compiling what a fit of dense rows needs takes about 9 CPU seconds, once per ins
 keeps the result in its cache. A fit says what it is about to do (:func:`expect_fit`). Compiled
 functions are used where the cache holds them, or where the fit repays compiling them; otherwise
 the arithmetic runs in NumPy. SARLEARN_COMPILED=0 turns them off, SARLEARN_COMPILED=1 compiles at
-once. ``sarlearn compile`` fills the cache.
+once.
 """
 
 import functools

@@ -8,11 +8,6 @@ from sarlearn import __version__
 from sarlearn.cli import options as opt
 from sarlearn.cli import paths
 
-_ABOVE_ZERO = click.FloatRange(min=0, min_open=True)
-
-# Named here, since the estimators take a while to import; a test compares the names.
-PRIOR_METHODS = "cross-fit, BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1, EN, SAR-EM"
-
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="sarlearn")
@@ -32,8 +27,7 @@ def app() -> None:
     )
 )
 @opt.TABLE
-@opt.LABELS
-@opt.CHANCE
+@opt.LABEL
 @opt.POSITIVE
 @opt.PROPENSITY
 @opt.PROPENSITY_ONLY
@@ -51,37 +45,10 @@ def app() -> None:
     help="sar-em is the paper's method; cross-fit takes out its bias, for about ten times the "
     "work, and says how sure the class prior is.",
 )
-@click.option(
-    "--classifier",
-    type=click.Choice(["logistic", "boosting"]),
-    default="logistic",
-    show_default=True,
-    help="Model of the class. boosting is for classes that are not linear in the columns; with "
-    "cross-fit it needs the extra sarlearn[boost].",
-)
-@click.option(
-    "--decay",
-    type=click.FloatRange(0, 1, min_open=True),
-    show_default="0.9",
-    help="How strongly sure positives are favoured; 1 is plain maximum likelihood.",
-)
-@click.option(
-    "--C",
-    "C",
-    type=_ABOVE_ZERO,
-    help="Inverse strength of the penalty on the class model; by default chosen on held-out rows, "
-    "and 1 for sar-em.",
-)
-@click.option(
-    "--stop",
-    type=click.Choice(["slope", "fixed_point"]),
-    help="For sar-em: the paper's rule (slope, the default), or run until nothing moves.",
-)
 @opt.MAX_ITER
 @opt.AUDITED
 @opt.AUDIT_PROBABILITY
 @opt.CLASS_PRIOR
-@opt.BACKGROUND
 @opt.SEED
 @opt.OUTPUT
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
@@ -115,13 +82,6 @@ def fit(**options) -> None:
     paths.check_outputs(*outputs, force=force, inputs=inputs)
     paths.check_model_output(options["output"])
     paths.check_report_output(options["report"])
-    if options["chance"] is not None or len(options["label"]) > 1:
-        from sarlearn.cli.chances import fit_chances
-
-        fit_chances(**options)
-        return
-    del options["chance"]
-    (options["label"],) = options["label"]
     from sarlearn.cli.fit import fit
 
     fit(**options)
@@ -201,32 +161,6 @@ def report(**options) -> None:
     from sarlearn.cli.report import report
 
     report(**options)
-
-
-@app.command(
-    **opt.example("sarlearn prior patients.csv --label diagnosed --propensity age --method SAR-EM")
-)
-@opt.TABLE
-@opt.LABEL
-@opt.POSITIVE
-@opt.PROPENSITY
-@opt.ID
-@opt.DROP
-@opt.RAW
-@opt.DATES
-@opt.reading
-@click.option(
-    "--method",
-    multiple=True,
-    help="Estimator to use, by default all. May be repeated. There are " + PRIOR_METHODS + ".",
-)
-@opt.JSON
-def prior(**options) -> None:
-    """Compare estimates of the class prior: the share of TABLE that is positive."""
-    paths.check_input(options["table"])
-    from sarlearn.cli.prior import prior
-
-    prior(**options)
 
 
 @app.command(**opt.example("sarlearn audit model.skops patients.csv -n 100 -o to_check.csv"))
@@ -332,68 +266,6 @@ def check(**options) -> None:
     check(**options)
 
 
-@app.command(
-    **opt.example("sarlearn simulate classes.csv --class ill --propensity age -o patients.csv")
-)
-@opt.TABLE
-@click.option("--class", "class_column", required=True, help="Column with the true class.")
-@click.option("--positive", help="Value of the class that is positive, if it is not 1, true, yes.")
-@opt.PROPENSITY
-@click.option(
-    "--falling",
-    multiple=True,
-    help="Propensity column with which the propensity falls. May be repeated.",
-)
-@click.option(
-    "--mechanism",
-    type=click.Choice(["constant", "one", "product", "logistic", "geometric"]),
-    help="By default constant without propensity columns, one with one, logistic with more.",
-)
-@click.option(
-    "--low",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.2,
-    show_default=True,
-    help="Propensity where all propensity columns are at their lowest; for product each column's "
-    "factor.",
-)
-@click.option(
-    "--high",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.8,
-    show_default=True,
-    help="The same at their highest.",
-)
-@click.option(
-    "--label-frequency",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.5,
-    show_default=True,
-    help="Propensity of every positive, for the constant mechanism.",
-)
-@click.option("--label", default="labelled", show_default=True, help="Name of the new column.")
-@click.option("--propensity-column", help="Also write the true propensity, under this name.")
-@opt.reading
-@click.option("--keep-class", is_flag=True, help="Keep the class column.")
-@opt.SEED
-@opt.OUTPUT
-@opt.JSON
-@opt.FORCE
-def simulate(**options) -> None:
-    """Turn a TABLE with known classes into one with some positives labelled.
-
-    Each propensity column is brought to the range 0 to 1: numbers by their smallest and largest
-    value, words by their place in the alphabet, gaps to the middle.
-    """
-    paths.check_input(options["table"])
-    paths.check_table_output(options["output"])
-    force = options.pop("force")
-    paths.check_outputs(options["output"], force=force, inputs=[options["table"]])
-    from sarlearn.cli.simulate import simulate
-
-    simulate(**options)
-
-
 @app.command(**opt.example("sarlearn sql model.skops --table patients -o score.sql"))
 @click.argument("model", type=click.Path())
 @click.option("--table", required=True, help="Table to score in the database, as in schema.table.")
@@ -419,19 +291,6 @@ def sql(**options) -> None:
     from sarlearn.cli.sql import sql
 
     sql(**options)
-
-
-@app.command(name="compile", **opt.example("sarlearn compile"))
-def compile_() -> None:
-    """Compile the inner loops once, so that no fit waits for it.
-
-    Needs numba (pip install 'sarlearn[fast]'). Without this command the loops are compiled by the
-    first fit that is long enough to repay it, and smaller fits run in NumPy until then. Useful
-    when building an image: name its cache with NUMBA_CACHE_DIR.
-    """
-    from sarlearn.cli.compile import compile_functions
-
-    compile_functions()
 
 
 @app.command(**opt.example("sarlearn demo --report demo.html"))

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
 from sarlearn.cli.common import collected_warnings, print_json, print_text
-from sarlearn.cli.predict import features, neutral_note, open_both, read_labels, refuse_chances
+from sarlearn.cli.predict import features, neutral_note, open_both, read_labels
 from sarlearn.cli.progress import progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import answer_words, audit_table, read_answers
@@ -112,7 +112,6 @@ def audit(
 
 def _plan(model, table, n, output, label, id_column, audited, seed, going_on) -> Plan:
     saved, frame, label, id_column = open_both(model, table, label, id_column)
-    refuse_chances(saved, "An audit")
     if not hasattr(saved.model, "predict_posterior"):
         raise ValueError(
             f"{model} holds a {type(saved.model).__name__}, which gives no posterior to choose "

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from sarlearn._words import about, odds_sentence
-from sarlearn.cli.background import background_summary, check_background, tell
 from sarlearn.cli.common import (
     Roles,
     Rows,
@@ -43,10 +42,6 @@ def fit(
     dates: str | None,
     reading: dict[str, Any],
     method: str | None,
-    classifier: str,
-    decay: float | None,
-    C: float | None,
-    stop: str | None,
     max_iter: int,
     audited: str | None,
     audit_probability: str | None,
@@ -58,16 +53,13 @@ def fit(
     jobs: int,
     dask: str | None,
     batches: bool | None,
-    background: bool,
     as_json: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
     method = method or "cross-fit"
-    settings = _settings(method, classifier, decay, C, stop, seed)
-    if background:
-        check_background(report, check, dask, classifier)
-        settings["single_sample"] = False
-    settings |= _known_prior(class_prior, method, classifier)
+    settings: dict[str, Any] = {"random_state": seed} if method == "cross-fit" else {}
+    if class_prior is not None:
+        settings["class_prior"] = parse_class_prior(class_prior)
     audits = audit_columns(audited, audit_probability)
     roles = Roles(
         label,
@@ -85,7 +77,6 @@ def fit(
         return make_table_classifier(
             roles.propensity,
             method=method,
-            classifier=classifier,
             propensity_only=roles.propensity_only,
             drop=roles.left_out,
             skewed="raw" if raw else "log",
@@ -96,12 +87,12 @@ def fit(
 
     whole, together = None, None
     if dask is not None:
-        _check_dask(classifier, roles, reading)
+        _check_dask(roles, reading)
         model, frame, s, word, whole, messages = _fit_on_dask(
             build, dask, table, roles, audited, audit_probability
         )
     elif in_batches(table, batches):
-        _check_batches(classifier, roles, audited, background)
+        _check_batches(roles, audited)
         model, frame, s, word, whole, messages = _fit_in_batches(build, table, roles)
     else:
         with collected_warnings() as messages:
@@ -124,9 +115,6 @@ def fit(
         "labelled": int(s.sum()) if whole is None else whole["labelled"],
     }
     save(model, output, notes=notes)  # before the checks, which may be stopped
-    if background:
-        tell(background_summary(model, frame, s, messages), output, as_json=as_json)
-        return
     checks = None
     if check:
         checks = _checked(model, frame, s, together, jobs, seed)
@@ -171,14 +159,6 @@ def _weighted(final) -> str:
     )
 
 
-def _known_prior(class_prior: str | None, method: str, classifier: str) -> dict[str, Any]:
-    if class_prior is None:
-        return {}
-    if (method, classifier) == ("sar-em", "boosting"):
-        raise ValueError("--class-prior with --classifier boosting needs --method cross-fit.")
-    return {"class_prior": parse_class_prior(class_prior)}
-
-
 def _fit_settings(model: TablePipeline, rows: Rows, audits) -> dict[str, Any]:
     """Weights, groups and audits of the rows, under the names by which a pipeline hands them on."""
     step = model.steps[-1][0]
@@ -188,8 +168,7 @@ def _fit_settings(model: TablePipeline, rows: Rows, audits) -> dict[str, Any]:
         if values is not None and name not in taken:
             option = "--weight" if name == "sample_weight" else "--groups"
             raise ValueError(
-                f"{option}: {type(model[-1]).__name__} takes none; use --method cross-fit with "
-                "--classifier logistic."
+                f"{option}: {type(model[-1]).__name__} takes none; use --method cross-fit."
             )
     known = {name: values for name, values in given.items() if values is not None}
     return {f"{step}__{name}": values for name, values in (known | audits).items()}
@@ -207,25 +186,15 @@ def _checked(model, frame, s, groups, jobs: int, seed: int):
         return None
 
 
-def _check_dask(classifier: str, roles: Roles, reading: dict[str, Any]) -> None:
-    if classifier != "logistic":
-        raise ValueError(
-            "--dask runs --classifier logistic; boosting needs the rows in memory: fit a sample of "
-            "them, without --dask."
-        )
+def _check_dask(roles: Roles, reading: dict[str, Any]) -> None:
     given = {"--weight": roles.weight, "--groups": roles.groups, "--sep and the like": reading}
     for option, value in given.items():
         if value:
             raise ValueError(f"--dask does not take {option}; leave it out, or fit in memory.")
 
 
-def _check_batches(classifier: str, roles: Roles, audited: str | None, background: bool) -> None:
-    given = {
-        "--classifier boosting": classifier != "logistic",
-        "--groups": roles.groups,
-        "--audited": audited,
-        "--background": background,
-    }
+def _check_batches(roles: Roles, audited: str | None) -> None:
+    given = {"--groups": roles.groups, "--audited": audited}
     for option, value in given.items():
         if value:
             raise ValueError(
@@ -282,30 +251,6 @@ def _fit_on_dask(
             frame, s = fit_dask.sample(parts, s, int(n_rows), roles.label)
     whole = {"rows": int(n_rows), "labelled": int(n_labelled)}
     return model, frame, s, labels.word, whole, messages
-
-
-def _settings(
-    method: str,
-    classifier: str,
-    decay: float | None,
-    C: float | None,
-    stop: str | None,
-    seed: int,
-) -> dict:
-    """What only one of the methods takes; what was not given stays the learner's default."""
-    if decay is not None and (method, classifier) == ("cross-fit", "boosting"):
-        raise ValueError("--decay is of SAR-EM; boosting in a cross-fit has none.")
-    if C is not None and classifier != "logistic":
-        raise ValueError(f"--C is the penalty of --classifier logistic, not of {classifier}.")
-    if stop is not None and method != "sar-em":
-        raise ValueError(f"--stop {stop} needs --method sar-em; a cross-fit has its own end.")
-    given = {
-        "decay": decay,
-        "C": C,
-        "stop": stop,
-        "random_state": seed if method == "cross-fit" else None,
-    }
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def _ranges(certainty: dict[str, Any] | None) -> list[list[str]]:

@@ -8,19 +8,6 @@ import click
 
 TABLE = click.argument("table", type=click.Path(dir_okay=True))
 LABEL = click.option("--label", required=True, help="Column that says which rows are labelled.")
-LABELS = click.option(
-    "--label",
-    required=True,
-    multiple=True,
-    help="Column that says which rows are labelled. Repeated, one for each chance to be labelled, "
-    "such as visits, registries or years: an empty cell then means that there was no such chance.",
-)
-CHANCE = click.option(
-    "--chance",
-    metavar="COLUMN",
-    help="In a table with a row for each chance to be labelled: which chance it is. --id then says "
-    "which rows belong together.",
-)
 POSITIVE = click.option(
     "--positive",
     help="Value of the label column that means labelled, where it is not 1, true, yes, labelled "
@@ -58,12 +45,6 @@ CLASS_PRIOR = click.option(
     metavar="SHARE",
     help="Share of positives known from elsewhere: 0.12, bounds 0.08,0.15, or a mean and its "
     "standard error 0.12+-0.02.",
-)
-BACKGROUND = click.option(
-    "--background",
-    is_flag=True,
-    help="Labelled and unlabelled rows were collected apart (presence and background, cases and "
-    "controls): rank rows and compare groups, and tell no class prior.",
 )
 WEIGHT = click.option(
     "--weight", help="Column that says how many rows each row stands for; not learned from."

@@ -14,7 +14,6 @@ from sarlearn.cli.large import chunks, is_columnar
 from sarlearn.cli.paths import STANDARD
 from sarlearn.cli.progress import progress
 from sarlearn.saving import SavedModel, load_file
-from sarlearn.tables.chances import RepeatedTableClassifier
 from sarlearn.tables.columns import as_frame
 from sarlearn.tables.encoder import TableEncoder
 from sarlearn.tables.formats import nearest
@@ -80,11 +79,8 @@ class Scored:
 
 
 def _parts(saved: SavedModel, table: str, id_column: str | None, reading) -> Iterator:
-    """The table: in parts where it can be read so, else at once.
-
-    Rows of several chances belong together, wherever they stand.
-    """
-    if is_columnar(table) and not isinstance(saved.model, RepeatedTableClassifier):
+    """The table: in parts where it can be read so, else at once."""
+    if is_columnar(table):
         yield from chunks(table)
         return
     known_id = id_column or saved.notes.get("id")
@@ -118,10 +114,6 @@ def _score(saved: SavedModel, frame, label: str | None, id_column: str | None, k
 
 def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.ndarray], Any]:
     """What the model says of each row, and the rows."""
-    if isinstance(saved.model, RepeatedTableClassifier):
-        from sarlearn.cli.chances import chance_scores
-
-        return chance_scores(saved.model, frame)
     model, X = saved.model, features(saved.model, frame)
     if is_table_model(model):  # encode once, for three predictions
         model, X = model[-1], model[:-1].transform(X)
@@ -199,11 +191,6 @@ def _roles(
     check_columns(frame, "--label", [label])
     check_columns(frame, "--id", [known_id])
     return known_label if known_label in frame.columns else None, known_id
-
-
-def refuse_chances(saved: SavedModel, what: str) -> None:
-    if isinstance(saved.model, RepeatedTableClassifier):
-        raise ValueError(f"{what} is of one label per row; this model has several chances per row.")
 
 
 def read_labels(saved: SavedModel, frame, label: str) -> Labels:

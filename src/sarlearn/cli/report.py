@@ -10,7 +10,7 @@ from sarlearn.cli.common import (
     print_text,
     print_warnings,
 )
-from sarlearn.cli.predict import features, open_both, read_labels, refuse_chances
+from sarlearn.cli.predict import features, open_both, read_labels
 from sarlearn.cli.progress import progress
 from sarlearn.reporting import Report, run_checks, summarize
 
@@ -31,7 +31,6 @@ def report(
     """Write a report on a saved model and a table."""
     with collected_warnings() as messages, progress(f"Reading {table}"):
         saved, frame, label, id_column = open_both(model, table, label, id_column, reading)
-    refuse_chances(saved, "A report")
     if not hasattr(saved.model, "predict_propensity"):
         raise ValueError(
             f"{model} holds a {type(saved.model).__name__}, which has no propensity model to "

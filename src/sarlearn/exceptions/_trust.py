@@ -42,8 +42,7 @@ class MisfitWarning(TrustWarning):
         remedy = (
             "Add columns that tell the classes apart"
             if self.flexible
-            else "Transform skewed columns, boost the class (BoostedSARClassifier, or --classifier "
-            "boosting)"
+            else "Transform skewed columns, boost the class (BoostedSARClassifier)"
         )
         better = f"better, by {self.gain:.2f} nats per labelled row"
         why = (

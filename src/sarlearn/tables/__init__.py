@@ -4,13 +4,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sarlearn.tables.chances import RepeatedTableClassifier
     from sarlearn.tables.encoder import TableEncoder
     from sarlearn.tables.pipeline import FromColumns, TablePipeline, make_table_classifier
 
 _HOMES = {
     "FromColumns": "pipeline",
-    "RepeatedTableClassifier": "chances",
     "TableEncoder": "encoder",
     "TablePipeline": "pipeline",
     "make_table_classifier": "pipeline",
@@ -18,7 +16,6 @@ _HOMES = {
 
 __all__ = [
     "FromColumns",
-    "RepeatedTableClassifier",
     "TableEncoder",
     "TablePipeline",
     "make_table_classifier",
