@@ -4,6 +4,7 @@ Starting Python and importing scikit-learn takes one to two seconds each time. W
 very start of a process, such as what it imports, is for tests with new processes.
 """
 
+import contextlib
 import multiprocessing
 import os
 import runpy
@@ -50,6 +51,34 @@ def start_new(*words, cwd=None, env=None, stdin=subprocess.DEVNULL):
     )
 
 
+HELD = """
+import functools, pkgutil, signal, sys
+
+owner, name = pkgutil.resolve_name(sys.argv.pop(1)), sys.argv.pop(1)
+function = getattr(owner, name)
+
+@functools.wraps(function)
+def held(*arguments, **settings):
+    function(*arguments, **settings)
+    print("held", flush=True)
+    signal.pause()
+
+setattr(owner, name, held)
+"""
+COMMAND = "from sarlearn.cli import main; main(sys.argv[1:])"
+
+
+def start_held(owner: str, name: str, *arguments, code: str = COMMAND, **options):
+    """Start code that stays for good where the method ``name`` of ``owner`` has done its work.
+
+    It is there when this returns: what looks at it, or kills it, is neither early nor late.
+    """
+    process = start("-c", HELD + code, owner, name, *arguments, **options)
+    told = process.stdout.readline()
+    assert told == "held\n", (told, *process.communicate())
+    return process
+
+
 def _with(env: dict[str, str | None] | None) -> dict[str, str]:
     """The environment of this process and more; what is None is left out."""
     found = {**os.environ, "PYTHONPATH": SOURCE, **(env or {})}
@@ -81,7 +110,10 @@ class Warm:
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+        """As :class:`subprocess.Popen` does: to a process that has ended, nothing."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)

@@ -59,7 +59,7 @@ class Page:
 
     def get(self, path, **options):
         request = urllib.request.Request(self.address + path, **options)
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response)
 
     def answer(self, row, answer):
@@ -69,7 +69,7 @@ class Page:
     def stop(self, how=signal.SIGINT):
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.communicate(timeout=30)
+        return self.process.communicate(timeout=120)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_strangers_and_a_second_command_get_nothing(serving):
 
     def code(url, **options):
         with pytest.raises(urllib.error.HTTPError) as error:
-            urllib.request.urlopen(urllib.request.Request(url, **options), timeout=20)
+            urllib.request.urlopen(urllib.request.Request(url, **options), timeout=60)
         error.value.close()
         return error.value.code
 
@@ -135,7 +135,7 @@ def test_strangers_and_a_second_command_get_nothing(serving):
     row = page.get("state?tab=a")["row"]["row"]
     bad = json.dumps({"row": row, "answer": "maybe"}).encode()
     assert code(page.address + "answer", data=bad, headers=kind) == 400
-    with urllib.request.urlopen(page.address, timeout=20) as response:
+    with urllib.request.urlopen(page.address, timeout=60) as response:
         assert "default-src 'none'" in response.headers["Content-Security-Policy"]
 
 
@@ -186,7 +186,7 @@ def text(browser, identifier):
     )
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing came of it"
@@ -206,7 +206,13 @@ def show(browser, address, width=1280, theme="light"):
     until(lambda: "checked" in text(browser, "progress"))
 
 
+def at_rest(browser):
+    """The page takes no answer while it sends one, whatever it has shown of it by then."""
+    until(lambda: not browser.execute_script("return busy"))
+
+
 def press(browser, key):
+    at_rest(browser)
     browser.execute_script(
         "document.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0]}))", key
     )
@@ -227,6 +233,7 @@ def test_rows_are_checked_by_click_and_by_key(serving, work, browser):
         if how == "key":
             press(browser, answer)
         else:
+            at_rest(browser)
             browser.find_element("css selector", f"[data-answer={answer}]").click()
         until(lambda done=done: text(browser, "progress").startswith(f"{done} of 12"))
     assert len(set(names)) == 5
@@ -237,11 +244,12 @@ def test_rows_are_checked_by_click_and_by_key(serving, work, browser):
     until(lambda: "3 yes, 1 no, 1 unsure" in text(browser, "progress"))
     assert "with 95 % confidence whatever the model" in text(browser, "range")
     assert browser.find_elements("css selector", "#chart .band")
-    until(lambda: not browser.execute_script("return busy"))
+    at_rest(browser)
     while not browser.find_element("id", "done").is_displayed():
         before = text(browser, "progress")
         press(browser, "n")
         until(lambda before=before: text(browser, "progress") != before)
+        at_rest(browser)
     table = pd.read_csv(work / "clicked.csv")
     assert table["audited"].tolist().count("yes") == 3
     assert table["audited"].notna().all()

@@ -134,14 +134,13 @@ def test_themes_differ(browser, address):
 
 def test_formulas_are_set(browser, address):
     show(browser, address + "user_guide/model.html")
-    assert wait(browser, "return document.querySelectorAll('mjx-container svg').length") > 5
+    assert wait(browser, "return document.querySelectorAll('mjx-container svg').length > 5")
     assert browser.execute_script("return document.querySelectorAll('mjx-merror').length") == 0
 
 
 def test_search_answers(browser, address):
     show(browser, address + "search.html?q=propensity")
-    found = wait(browser, "return document.querySelectorAll('ul.search li').length")
-    assert found > 5
+    assert wait(browser, "return document.querySelectorAll('ul.search li').length > 5")
     assert complaints(browser) == []
 
 

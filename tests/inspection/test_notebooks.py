@@ -30,9 +30,13 @@ def outputs():
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
+    from traitlets.config import Config
+
     code = [SETUP, *CELLS.values()]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in code])
-    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+    # The kernel is spoken to by files, not by ports that another program may take first.
+    settings = {"config": Config(KernelManager={"transport": "ipc"}), "kernel_name": "python3"}
+    nbclient.NotebookClient(notebook, timeout=600, **settings).execute()
     return dict(zip(CELLS, (cell.outputs for cell in notebook.cells[1:]), strict=True))
 
 
