@@ -31,7 +31,7 @@ def rows_of(data: str, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows and true classes."""
     rng = np.random.default_rng(0)
     if data == "Cover Type":
-        from sarlearn.datasets import load_covtype
+        from experiments.data_sets import load_covtype
 
         bunch = load_covtype()
         chosen = rng.permutation(len(bunch.y))[:n_rows]

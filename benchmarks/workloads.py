@@ -162,9 +162,9 @@ def _real(loader: str, *arguments: str) -> Callable[[int], Problem]:
     """A data set of the paper with its three-attribute propensity, on the first eligible ones."""
 
     def make(n_rows: int) -> Problem:
-        from sarlearn import datasets
+        from experiments import data_sets
 
-        data = getattr(datasets, loader)(*arguments, download_if_missing=False)
+        data = getattr(data_sets, loader)(*arguments, download_if_missing=False)
         columns = [int(j) for j in data.propensity_features[:3]]
         rng = _seeded(loader)
         kept = np.sort(rng.permutation(len(data.y))[:n_rows])

@@ -23,7 +23,8 @@ os.environ.setdefault("SARLEARN_COMPILED", "0")
 FIRST = ["backends", "engine", "classifiers", "test_sklearn_checks.py", "cli", "reporting"]
 FIRST += ["priors/test_reference.py", "test_parameters.py", "audit/test_page.py"]
 FIRST += ["inspection/test_bootstrap.py", "priors/test_properties.py", "experiments/paper"]
-FIRST += ["experiments/trust", "test_sql.py", "datasets", "inspection/test_relative.py"]
+FIRST += ["experiments/trust", "test_sql.py", "inspection/test_relative.py"]
+FIRST += ["experiments/data_sets"]
 
 
 def room_of(nodeid: str) -> str:
@@ -175,20 +176,6 @@ def here():
 def place(request):
     """Where tasks run."""
     return request.getfixturevalue("client" if request.param == "cluster" else "here")
-
-
-@pytest.fixture
-def no_data(monkeypatch, tmp_path):
-    """No data sets, an empty cache, no proxy: each test says what it adds."""
-    from sarlearn.datasets import _loaders
-
-    for name in ("SARLEARN_DATA", "SARLEARN_MIRROR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "*")
-    _loaders._parsed.cache_clear()
-    yield
-    _loaders._parsed.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import hashlib
 import os
 
-from sarlearn.datasets._files import DataFile
+from experiments.data_sets.files import DataFile
 
 DATA = os.environ.get("SARLEARN_DATA")
 CONTENT = b"one,two,three\n" * 20_000

@@ -115,8 +115,8 @@ ELSEWHERE = {("ElkanNoto", "estimator"), ("TableEncoder", "y")}
 # The default refuses dates (tests/tables/test_encoder.py).
 TABLES = ["TableEncoder", "make_table_classifier"]
 ELSEWHERE |= {(name, "dates") for name in TABLES}
-ROOMS = ["", "audit", "baselines", "inspection", "labelling", "metrics", "model_selection"]
-ROOMS += ["onnx", "priors", "reporting", "tables"]
+ROOMS = ["", "audit", "baselines", "datasets", "inspection", "labelling", "metrics"]
+ROOMS += ["model_selection", "onnx", "priors", "reporting", "tables"]
 
 
 def public():

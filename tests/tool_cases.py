@@ -29,6 +29,7 @@ from sarlearn import (
     RepeatedSARClassifier,
     SAREMClassifier,
     audit,
+    datasets,
     inspection,
     labelling,
     make_table_classifier,
@@ -74,6 +75,15 @@ def propensities(kind):
         return kind(**settings)(X)
 
     call.__name__, call.wrapped = kind.__name__, kind
+    return call
+
+
+def drawn(function):
+    def call(**settings):
+        found = function(**settings)
+        return found.frame.to_csv(), found.propensity
+
+    call.__name__, call.wrapped = function.__name__, function
     return call
 
 
@@ -248,6 +258,12 @@ LABELLING = [
         propensities(labelling.ProductLabelling),
         {"features": [0]},
         {"high": [0.8, 1.0], "low": [0.1, 0.3]},
+    ),
+    Case(drawn(datasets.make_patients), {}, {"n_rows": [10, 20], "random_state": [0, 1]}),
+    Case(
+        drawn(datasets.label_table),
+        {"table": TABLE.assign(ill=Y), "class_column": "ill", "propensity": ["age"]},
+        {"low": [0.1], "high": [0.9], "label_column": ["seen"], "random_state": [1, 2]},
     ),
     Case(
         labelling.label,

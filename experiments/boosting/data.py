@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from sarlearn import datasets
+from experiments import data_sets
 from sarlearn.labelling import (
     ConstantLabelling,
     GeometricLabelling,
@@ -77,7 +77,7 @@ def _table(dataset: str):
     if dataset in tables.TABLES or dataset == "Comp-Sci":
         found = tables.load(dataset)
         return found.X, np.asarray(found.y, dtype=bool)
-    bunch = datasets.load_uci(dataset)
+    bunch = data_sets.load_uci(dataset)
     return bunch.X, np.asarray(bunch.y, dtype=bool)
 
 

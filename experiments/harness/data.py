@@ -8,16 +8,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import KFold, train_test_split
 
-from sarlearn import datasets
+from experiments import data_sets
 
 from .cells import seed_from
 
 TABLES = {
-    "Breast Cancer": datasets.load_breast_cancer_wisconsin,
-    "Mushroom": datasets.load_mushroom,
-    "Adult": datasets.load_adult,
-    "IJCNN": datasets.load_ijcnn,
-    "Cover Type": datasets.load_covtype,
+    "Breast Cancer": data_sets.load_breast_cancer_wisconsin,
+    "Mushroom": data_sets.load_mushroom,
+    "Adult": data_sets.load_adult,
+    "IJCNN": data_sets.load_ijcnn,
+    "Cover Type": data_sets.load_covtype,
 }
 N_FOLDS = 5
 
@@ -49,7 +49,7 @@ def load(name: str) -> Data:
         bunch = TABLES[name]()
     else:
         negative, positive = name.lower().split("-")
-        bunch = datasets.load_newsgroups(negative, positive)
+        bunch = data_sets.load_newsgroups(negative, positive)
     names = list(bunch.feature_names)
     eligible = [names[j] for j in bunch.propensity_features]
     return Data(bunch.X, bunch.y, names, eligible, bunch.n_attributes)

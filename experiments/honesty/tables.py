@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn import datasets
 
-from sarlearn.datasets import load_occupancy
+from experiments.data_sets import load_occupancy
 
 from ..harness import data as paper
 from ..harness.cells import seed_from

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
+from experiments.data_sets import load_adult, load_uci
 from sarlearn import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier, baselines
-from sarlearn.datasets import load_adult, load_uci
 from sarlearn.metrics import class_prior_error
 
 from ..harness.cells import Fields, seed_from

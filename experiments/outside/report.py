@@ -20,7 +20,7 @@ HEAD = """\
 
 Their data, their labelling, their figures as published, and ours beside them. Nothing in the
 library was chosen on these runs. Data are the files prepared by the authors of the AISTATS
-study (`sarlearn.datasets.load_uci`); the positive class is theirs. Numbers in brackets are
+study (`experiments.data_sets.load_uci`); the positive class is theirs. Numbers in brackets are
 standard errors over labellings.
 """
 ECAI_2023 = """

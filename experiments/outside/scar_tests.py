@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_selection import mutual_info_classif
 
-from sarlearn.datasets import load_uci
+from experiments.data_sets import load_uci
 from sarlearn.inspection import scar_test
 
 from ..harness.cells import Fields, seed_from

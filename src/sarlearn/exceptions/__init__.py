@@ -35,7 +35,6 @@ from sarlearn.exceptions._tables import (
     TableWarning,
 )
 from sarlearn.exceptions._tools import (
-    CacheWarning,
     DisagreementWarning,
     ForeignTypesWarning,
     IdentifierColumnWarning,
@@ -54,7 +53,6 @@ from sarlearn.exceptions._trust import (
 __all__ = [
     "FEW_LABELS",
     "BoundaryWarning",
-    "CacheWarning",
     "DisagreementWarning",
     "EqualChancesWarning",
     "EveryColumnWarning",

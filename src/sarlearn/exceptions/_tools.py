@@ -169,30 +169,3 @@ class ForeignTypesWarning(SarlearnWarning):
             f"The model holds {', '.join(self.types)}, which sarlearn.load refuses unless it is "
             f"called with trusted={list(self.types)!r}."
         )
-
-
-@dataclass(eq=False)
-class CacheWarning(SarlearnWarning):
-    """A file could not be kept for the next time.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    reason : str
-        What the operating system says.
-
-    See Also
-    --------
-    sarlearn.datasets.load_uci :
-        One of fourteen UCI sets as prepared for published studies of biased labels.
-    """
-
-    path: str
-    reason: str
-
-    def __str__(self) -> str:
-        return (
-            f"Could not keep {self.path} for the next time ({self.reason}); set SARLEARN_CACHE to "
-            "a directory that can be written."
-        )

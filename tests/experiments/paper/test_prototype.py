@@ -28,7 +28,7 @@ def test_talk_comp_with_three_propensity_attributes(fits_alone):
     """Talk-Comp (Comp positive), propensity 0.9 and 0.5 for each of three attributes."""
     from itertools import combinations
 
-    from sarlearn.datasets import load_newsgroups
+    from experiments.data_sets import load_newsgroups
 
     data = load_newsgroups("talk", "comp")
     X, y = data.X, data.y
@@ -70,7 +70,7 @@ def test_talk_comp_with_three_propensity_attributes(fits_alone):
 @pytest.mark.parametrize(("c", "tolerance"), [(0.3, 0.06), (0.5, 0.03), (0.7, 0.03), (0.9, 0.03)])
 def test_breast_cancer_class_prior(fits_alone, c, tolerance):
     """At c = 0.3 the paper's settings (decay 0.9, C = 1) are 0.045 below the truth on average."""
-    from sarlearn.datasets import load_breast_cancer_wisconsin
+    from experiments.data_sets import load_breast_cancer_wisconsin
 
     data = load_breast_cancer_wisconsin()
     priors, exact = [], []

@@ -2,21 +2,25 @@
 
 import gzip
 import io
-import sys
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from experiments.data_sets.catalog import PAPER_PAIRS
+from experiments.data_sets.newsgroups import NOT_IN_WORD_COUNT_VERSION, parse_newsgroups
+from experiments.data_sets.parse import (
+    parse_adult,
+    parse_breast_cancer,
+    parse_ijcnn,
+    parse_mushroom,
+)
 from scipy import sparse
 
 from conftest import needs_data
 from dataset_tools import DATA
-from sarlearn import datasets
-from sarlearn.datasets._catalog import PAPER_PAIRS
-from sarlearn.datasets._newsgroups import NOT_IN_WORD_COUNT_VERSION, parse_newsgroups
-from sarlearn.datasets._parse import parse_adult, parse_breast_cancer, parse_ijcnn, parse_mushroom
+from experiments import data_sets
 
 pytestmark = pytest.mark.usefixtures("no_data")
 
@@ -36,10 +40,10 @@ def real_data(monkeypatch, no_data, shared_cache):
 
 TABLES = [
     # loader, rows, attributes, prior of the paper, columns here, binary columns
-    (datasets.load_breast_cancer_wisconsin, 683, 9, 0.350, 9, 0),
-    (datasets.load_mushroom, 8_124, 21, 0.482, 111, 111),
-    (datasets.load_adult, 48_842, 14, 0.761, 107, 101),
-    (datasets.load_ijcnn, 141_691, 22, 0.096, 22, 10),
+    (data_sets.load_breast_cancer_wisconsin, 683, 9, 0.350, 9, 0),
+    (data_sets.load_mushroom, 8_124, 21, 0.482, 111, 111),
+    (data_sets.load_adult, 48_842, 14, 0.761, 107, 101),
+    (data_sets.load_ijcnn, 141_691, 22, 0.096, 22, 10),
 ]
 
 
@@ -74,8 +78,7 @@ def test_paper_table(load, n_rows, n_attributes, prior, columns, binary):
     assert data.n_attributes == n_attributes
     assert round(data.y.mean(), 3) == prior
     assert data.binary_features.sum() == binary
-    # The documentation and the description say the same.
-    assert f"{data.X.shape}" in load.__doc__
+    assert f"{n_rows:,} rows, {n_attributes} attributes" in load.__doc__
     paper = data.DESCR.split("Davis (2018): ")[1]
     assert paper == f"{n_rows:,} rows, {n_attributes} attributes, P(y=1) = {prior:.3f}: equal.\n"
 
@@ -83,19 +86,19 @@ def test_paper_table(load, n_rows, n_attributes, prior, columns, binary):
 @needs_data
 @pytest.mark.usefixtures("real_data")
 def test_covtype_differs_from_the_paper_as_documented():
-    data = datasets.load_covtype()
+    data = data_sets.load_covtype()
     assert data.X.shape == (581_012, 54)
     assert data.n_attributes == 54
     assert round(data.y.mean(), 3) == 0.488
     assert data.y.sum() == 283_301
     assert data.binary_features.sum() == 44
     check_bunch(data)
-    # Exactly one wilderness area and one soil type a row.
+    # Exactly one wilderness area and one soil type per row.
     np.testing.assert_array_equal(data.X[:, 10:14].sum(axis=1), 1)
     np.testing.assert_array_equal(data.X[:, 14:].sum(axis=1), 1)
     assert "NOT equal" in data.DESCR
     assert "536,301" in data.DESCR
-    assert f"{data.X.shape}" in datasets.load_covtype.__doc__
+    assert "581,012 rows (the paper 536,301), 54 attributes" in data_sets.load_covtype.__doc__
 
 
 @needs_data
@@ -106,7 +109,7 @@ def test_newsgroups_pairs_of_the_paper(pair, expected):
     if pair == ("comp", "sci"):
         # The paper prints 0.450; its own counts (2,372 sci of 5,279) make 0.449.
         prior = 0.449
-    data = datasets.load_newsgroups(*pair)
+    data = data_sets.load_newsgroups(*pair)
     X = check_bunch(data)
     assert isinstance(data.X, sparse.csr_array)
     assert X.shape == (n_rows, n_attributes)
@@ -118,7 +121,7 @@ def test_newsgroups_pairs_of_the_paper(pair, expected):
     verdict = "equal" if prior == expected.prior else "NOT equal"
     assert f"P(y=1) = {expected.prior:.3f}: {verdict}." in data.DESCR
     # The other direction: the same matrix, the classes exchanged.
-    turned = datasets.load_newsgroups(*pair[::-1])
+    turned = data_sets.load_newsgroups(*pair[::-1])
     assert (turned.X != data.X).nnz == 0
     np.testing.assert_array_equal(turned.y, 1 - data.y)
     assert f"P(y=1) = {1 - expected.prior:.3f}: {verdict}." in turned.DESCR
@@ -127,7 +130,7 @@ def test_newsgroups_pairs_of_the_paper(pair, expected):
 @needs_data
 @pytest.mark.usefixtures("real_data")
 def test_newsgroups_words():
-    data = datasets.load_newsgroups("talk", "comp")
+    data = data_sets.load_newsgroups("talk", "comp")
     assert {"windows", "people", "would", "file"} <= set(data.feature_names)
     stop_words = Path(DATA, "20newsgroups", "nltk_stopwords_english.txt").read_text().split()
     assert not set(stop_words) & set(data.feature_names)
@@ -152,7 +155,7 @@ def test_posts_left_out_are_those_listed_with_the_data():
 @needs_data
 @pytest.mark.usefixtures("real_data")
 def test_adult_columns_mean_what_they_say():
-    data = datasets.load_adult()
+    data = data_sets.load_adult()
     frame = pd.DataFrame(data.X, columns=data.feature_names)
     raw = gzip.decompress(Path(DATA, "adult", "adult.data.gz").read_bytes()).decode().splitlines()
     first = raw[0].split(", ")
@@ -167,34 +170,14 @@ def test_adult_columns_mean_what_they_say():
 
 
 @needs_data
-@pytest.mark.usefixtures("real_data")
-def test_as_frame():
-    plain, framed = datasets.load_mushroom(), datasets.load_mushroom(as_frame=True)
-    assert isinstance(framed.X, pd.DataFrame)
-    assert list(framed.X.columns) == plain.feature_names
-    np.testing.assert_array_equal(framed.X.to_numpy(), plain.X)
-    np.testing.assert_array_equal(framed.y.to_numpy(), plain.y)
-    words = datasets.load_newsgroups("rec", "sci", as_frame=True)
-    assert words.X.shape == (4_752, 200)
-
-
-@needs_data
-@pytest.mark.usefixtures("real_data")
-def test_as_frame_without_pandas_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'sarlearn\[tables\]'"):
-        datasets.load_mushroom(as_frame=True)
-
-
-@needs_data
 def test_a_caller_cannot_spoil_the_next_load(monkeypatch):
     monkeypatch.setenv("SARLEARN_DATA", str(DATA))
-    first = datasets.load_breast_cancer_wisconsin()
+    first = data_sets.load_breast_cancer_wisconsin()
     expected = first.X.copy()
     first.X[:] = 7
     first.y[:] = 7
     first.feature_names.clear()
-    again = datasets.load_breast_cancer_wisconsin()
+    again = data_sets.load_breast_cancer_wisconsin()
     np.testing.assert_array_equal(again.X, expected)
     assert set(again.y) == {0, 1}
     assert len(again.feature_names) == 9
@@ -202,9 +185,9 @@ def test_a_caller_cannot_spoil_the_next_load(monkeypatch):
 
 def test_unknown_families_are_refused():
     with pytest.raises(ValueError, match=r"'alt' is not a family; there are comp, rec, sci, talk"):
-        datasets.load_newsgroups("alt", "comp")
+        data_sets.load_newsgroups("alt", "comp")
     with pytest.raises(ValueError, match="must differ; both are 'comp'"):
-        datasets.load_newsgroups("comp", "comp")
+        data_sets.load_newsgroups("comp", "comp")
 
 
 # Parsers on small texts -------------------------------------------------------------------------

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sarlearn.datasets._files import DataFile
-from sarlearn.datasets._newsgroups import parse_newsgroups
-from sarlearn.datasets._parse import (
+from experiments.data_sets.files import DataFile
+from experiments.data_sets.newsgroups import parse_newsgroups
+from experiments.data_sets.parse import (
     Arrays,
     parse_adult,
     parse_breast_cancer,

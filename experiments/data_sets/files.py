@@ -5,23 +5,19 @@ same text compressed by someone else are the same file.
 """
 
 import bz2
-import contextlib
 import gzip
 import hashlib
-import http.client
 import io
 import os
 import tempfile
-import urllib.error
-import urllib.request
+import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 TIMEOUT_SECONDS = 30
-CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -93,10 +89,13 @@ def obtain(files: Sequence[DataFile], *, download: bool) -> list[bytes]:
         if path is not None:
             contents.append(file.content_of(path.read_bytes(), str(path)))
             continue
-        failures = _download(file, contents) if download else ["downloading was not allowed"]
+        content, failures = b"", ["downloading was not allowed"]
+        if download:
+            content, failures = _download(file)
         if failures:
             missing = [other for other in files[i:] if _find(other) is None]
             raise OSError(_how_to_supply(missing, failures))
+        contents.append(content)
     return contents
 
 
@@ -124,88 +123,32 @@ def _how_to_supply(missing: Sequence[DataFile], failures: Sequence[str]) -> str:
                 for file in missing
             ),
             "or set SARLEARN_DATA to a directory that holds them in "
-            f"{missing[0].directory}{os.sep}, or SARLEARN_MIRROR to the address of a copy.",
+            f"{missing[0].directory}{os.sep}.",
         ]
     )
 
 
-def _download(file: DataFile, contents: list[bytes]) -> list[str]:
-    """Try each address in turn; append the content and return no failures, or say what failed."""
-    failures = []
-    if not _addresses(file):
-        return ["it has no address upstream; SARLEARN_MIRROR may be that of a copy"]
-    for url in _addresses(file):
-        try:
-            raw = _fetch(url, file)
-            content = file.content_of(raw, "the download")
-        except urllib.error.HTTPError as error:
-            failures.append(f"{url}: HTTP status {error.code} ({error.reason})")
-            error.close()
-        except urllib.error.URLError as error:
-            failures.append(f"{url}: no connection ({error.reason})")
-        except (OSError, http.client.HTTPException) as error:
-            failures.append(f"{url}: {error}")
-        else:
-            keep(cache_dir() / file.directory / file.name, raw)
-            contents.append(content)
-            return []
-    return failures
-
-
-def _addresses(file: DataFile) -> tuple[str, ...]:
-    mirror = os.environ.get("SARLEARN_MIRROR")
-    if not mirror:
-        return file.urls
-    if not mirror.startswith(("http://", "https://")):
-        raise ValueError(
-            f"SARLEARN_MIRROR must start with http:// or https://; got {mirror!r}. "
-            "For files on disk use SARLEARN_DATA."
-        )
-    return (f"{mirror.rstrip('/')}/{file.directory}/{file.name}",)
-
-
-def _fetch(url: str, file: DataFile) -> bytes:
-    """The bytes behind an address, all of them or an OSError. In memory: the largest is 14 MB."""
-    request = urllib.request.Request(url, headers={"User-Agent": "sarlearn"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-        length = response.headers.get("Content-Length")
-        total = int(length) if length and length.isdigit() else None
-        received = bytearray()
-        with _progress(file.name, total) as advance:
-            while chunk := _read(response):
-                received += chunk
-                advance(len(chunk))
-                if len(received) > file.limit:
-                    raise OSError(f"more than {file.limit:,} bytes came; {file.name} is smaller")
-    if total is not None and len(received) != total:
-        raise OSError(f"the connection was cut after {len(received):,} of {total:,} bytes")
-    return bytes(received)
-
-
-def _read(response) -> bytes:
+def _download(file: DataFile) -> tuple[bytes, list[str]]:
+    """The content from the first address that has it; otherwise why each of them failed."""
+    if not file.urls:
+        return b"", ["it has no address upstream"]
     try:
-        return response.read(CHUNK_BYTES)
-    except http.client.IncompleteRead as error:
-        raise OSError("the connection was cut in the middle") from error
-
-
-@contextlib.contextmanager
-def _progress(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on a terminal, where rich is installed; otherwise nothing."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-
-        console = Console(stderr=True)
+        import pooch
     except ImportError:
-        console = None
-    if console is None or not console.is_terminal:  # a disabled bar of rich 13 ends a line
-        yield lambda n: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(f"Downloading {name}", total=total)
-        yield lambda n: bar.update(task, advance=n)
+        return b"", ["downloads need pooch: pip install 'sarlearn[experiments]'"]
+    failures = []
+    for url in file.urls:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / file.name
+            try:
+                pooch.HTTPDownloader(timeout=TIMEOUT_SECONDS)(url, str(path), None)
+                content = file.content_of(path.read_bytes(), "the download")
+            except OSError as error:  # errors of the connection are of this class, too
+                failures.append(f"{url}: {error}")
+                continue
+            keep(cache_dir() / file.directory / file.name, path.read_bytes())
+            return content, []
+    return b"", failures
 
 
 def keep(path: Path, data: bytes) -> None:
@@ -220,9 +163,8 @@ def keep(path: Path, data: bytes) -> None:
         finally:
             Path(temporary).unlink(missing_ok=True)
     except OSError as error:
-        from sarlearn.exceptions import CacheWarning, warn
-
-        warn(CacheWarning(str(path), str(error)))
+        message = f"Could not keep {path} for the next time ({error}); set SARLEARN_CACHE to a "
+        warnings.warn(message + "directory that can be written.", stacklevel=2)
 
 
 def _decompress(raw: bytes, zip_member: str | None, limit: int) -> bytes:

@@ -4,10 +4,10 @@ import gzip
 
 import numpy as np
 import pytest
+from experiments.data_sets.outside import UCI
 
 from conftest import needs_data
-from sarlearn.datasets import load_occupancy, load_uci
-from sarlearn.datasets._outside import UCI
+from experiments.data_sets import load_occupancy, load_uci
 
 # Rows and positives as in the tables of the studies (ECAI 2023 and 2024) and of UCI.
 CONTENTS = {
@@ -55,15 +55,6 @@ def test_the_class_is_not_among_the_columns():
 
 
 @needs_data
-def test_a_frame_has_the_same_numbers():
-    pytest.importorskip("pandas")
-    plain, framed = load_uci("Haberman"), load_uci("Haberman", as_frame=True)
-    assert framed.X.columns.tolist() == plain.feature_names
-    np.testing.assert_array_equal(framed.X.to_numpy(), plain.X)
-    np.testing.assert_array_equal(framed.y.to_numpy(), plain.y)
-
-
-@needs_data
 def test_sites_and_visits():
     seen = {"coyote": 0.145, "redfox": 0.060, "bobcat": 0.059}
     for species, share in seen.items():
@@ -100,7 +91,6 @@ def test_names_that_do_not_exist_are_refused():
 def test_other_content_is_refused_and_absence_explained(tmp_path, monkeypatch):
     monkeypatch.setenv("SARLEARN_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("SARLEARN_MIRROR", raising=False)
     (tmp_path / "data" / "uci").mkdir(parents=True)
     (tmp_path / "data" / "uci" / "Sonar.csv.gz").write_bytes(
         gzip.compress(b"a,Class,BinClass\n1,0,1\n")

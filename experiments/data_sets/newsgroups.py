@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sarlearn.datasets._parse import Arrays
+from experiments.data_sets.parse import Arrays
 
 FAMILIES = ("comp", "rec", "sci", "talk")
 N_WORDS = 200

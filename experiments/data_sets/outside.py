@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from sarlearn.datasets._files import DataFile, obtain
-from sarlearn.datasets._loaders import to_pandas
+from experiments.data_sets.files import DataFile, obtain
 
 _PREPARED = (
     "https://raw.githubusercontent.com/TimoM99/PUBiasCalibration/"
@@ -91,40 +90,13 @@ _OCCUPANCY = {
 MESO_SPECIES = ("bobcat", "coyote", "redfox")
 
 
-def load_uci(name: str, *, as_frame: bool = False, download_if_missing: bool = True) -> Bunch:
+def load_uci(name: str, *, download_if_missing: bool = True) -> Bunch:
     """One of fourteen UCI sets as prepared for published studies of biased labels.
 
     The positive class is that of the studies (Teisseyre et al., ECAI 2023 and 2024; AISTATS 2025):
     the class coded 1 where there are two, otherwise the most frequent one. The files' own column
-    ``BinClass`` is another choice, and is left out.
-
-    Parameters
-    ----------
-    name : str
-        "Abalone", "Banknote-authentication", "Breast-w", "Diabetes", "Haberman", "Heart-statlog",
-        "Ionosphere", "Kc1", "Semeion", "Sonar", "Vehicle", "Waveform-5000", "Wdbc" or "Yeast".
-    as_frame : bool, default=False
-        Whether ``X`` is a pandas DataFrame and ``y`` a Series (``pip install 'sarlearn[tables]'``).
-    download_if_missing : bool, default=True
-        Whether a file found neither in SARLEARN_DATA nor in the cache is downloaded.
-
-    Returns
-    -------
-    Bunch
-        ``X`` of shape (n_samples, n_features), in the units of the prepared files: [0, 1] in most,
-        standard deviations or raw in others; ``y``, int, 1 the positive class; ``feature_names``;
-        ``target_names``; ``DESCR``.
-
-    See Also
-    --------
-    load_breast_cancer_wisconsin : The same set without the rows that have a gap.
-
-    Examples
-    --------
-    >>> from sarlearn.datasets import load_uci
-    >>> data = load_uci("Diabetes")  # doctest: +SKIP
-    >>> data.X.shape, data.y.mean().round(3)  # doctest: +SKIP
-    ((768, 8), 0.349)
+    ``BinClass`` is another choice, and is left out. ``X`` has the units of the prepared files:
+    [0, 1] in most, standard deviations or raw in others.
     """
     if name not in UCI:
         raise ValueError(f"name must be one of {', '.join(UCI)}; got {name!r}.")
@@ -143,7 +115,8 @@ def load_uci(name: str, *, as_frame: bool = False, download_if_missing: bool = T
         "PUBiasCalibration (GitHub TimoM99/PUBiasCalibration, data/datasets, commit ae378c1f).\n"
     )
     return Bunch(
-        **_framed(X, y, columns, as_frame),
+        X=X,
+        y=y,
         feature_names=columns,
         target_names=[table.negative, table.positive],
         DESCR=description,
@@ -151,51 +124,19 @@ def load_uci(name: str, *, as_frame: bool = False, download_if_missing: bool = T
 
 
 def load_occupancy(
-    name: str,
-    *,
-    species: str | None = None,
-    as_frame: bool = False,
-    download_if_missing: bool = True,
+    name: str, *, species: str | None = None, download_if_missing: bool = True
 ) -> Bunch:
     """Sites that were visited to look for a species: seen is labelled, unseen is not known.
 
     ``"meso"``: 1,437 camera sites, three weeks, three carnivores (MesoCarnivores of the R package
     unmarked). ``"crossbill"``: 267 sites in Switzerland, up to three visits in each of nine years
     (crossbill of unmarked). ``"datocc"``: 1,000 simulated sites, one visit, with the truth (datocc
-    of the R package detect).
+    of the R package detect). There is no address upstream, because the files were made from R's
+    format.
 
-    Parameters
-    ----------
-    name : {"meso", "crossbill", "datocc"}
-        Which data.
-    species : {"bobcat", "coyote", "redfox"}, default=None
-        Which species of "meso", which has three; None for the others.
-    as_frame : bool, default=False
-        Whether ``X`` is a pandas DataFrame (``pip install 'sarlearn[tables]'``).
-    download_if_missing : bool, default=True
-        Whether a file found neither in SARLEARN_DATA nor in the cache is downloaded. There is no
-        address upstream, because the files were made from R's format: only from SARLEARN_MIRROR.
-
-    Returns
-    -------
-    Bunch
-        ``X``, the sites' covariates; ``feature_names``; ``visits`` of shape (n_sites, n_visits), 1
-        where the species was seen, NaN where nobody looked; ``dates``, the day of each visit, or
-        None; ``y``, ``class_probability`` and ``propensity``, the truth, for "datocc", else None;
-        ``DESCR``.
-
-    See Also
-    --------
-    load_uci : One of fourteen UCI sets as prepared for published studies of biased labels.
-    sarlearn.RepeatedSARClassifier :
-        Classifier and propensity where every row has several chances to be labelled.
-
-    Examples
-    --------
-    >>> from sarlearn.datasets import load_occupancy
-    >>> data = load_occupancy("meso", species="coyote")  # doctest: +SKIP
-    >>> data.visits.shape, data.visits.mean().round(3)  # doctest: +SKIP
-    ((1437, 3), 0.145)
+    ``visits`` of shape (n_sites, n_visits) is 1 where the species was seen, NaN where nobody
+    looked; ``dates`` are the days of the visits, or None; ``y``, ``class_probability`` and
+    ``propensity``, the truth, are there for "datocc".
     """
     if name not in _OCCUPANCY:
         raise ValueError(f"name must be one of {', '.join(_OCCUPANCY)}; got {name!r}.")
@@ -227,7 +168,7 @@ def load_occupancy(
         "unmarked (rbchan/unmarked, commit d02963ff)"
     )  # fmt: skip
     return Bunch(
-        X=_framed(X, None, chosen, as_frame)["X"],
+        X=X,
         feature_names=chosen,
         visits=np.column_stack(visits),
         dates=dates,
@@ -243,9 +184,3 @@ def _read(file: DataFile, download: bool) -> tuple[list[str], np.ndarray]:
     names = [name.strip('"') for name in lines[0].split(",")]
     values = np.genfromtxt(io.StringIO("\n".join(lines[1:])), delimiter=",", dtype=float)
     return names, values
-
-
-def _framed(X: np.ndarray, y: np.ndarray | None, columns: list[str], as_frame: bool) -> dict:
-    if as_frame:
-        X, y = to_pandas(X, y, columns)
-    return {"X": X, "y": y}

@@ -2,11 +2,11 @@
 
 Upstream files are looked for in the directory SARLEARN_DATA, in subdirectories named after the data
 sets, then in the cache (SARLEARN_CACHE, by default ``~/.cache/sarlearn``), and otherwise downloaded
-into the cache, from upstream or from SARLEARN_MIRROR. Whatever their source, their sha256 is
-checked. Parsed data is kept in the cache. SARLEARN_DATA is never written to.
+into the cache, by pooch. Whatever their source, their sha256 is checked. Parsed data is kept in the
+cache. SARLEARN_DATA is never written to.
 """
 
-from sarlearn.datasets._loaders import (
+from experiments.data_sets.loaders import (
     load_adult,
     load_breast_cancer_wisconsin,
     load_covtype,
@@ -14,7 +14,7 @@ from sarlearn.datasets._loaders import (
     load_mushroom,
     load_newsgroups,
 )
-from sarlearn.datasets._outside import load_occupancy, load_uci
+from experiments.data_sets.outside import load_occupancy, load_uci
 
 __all__ = [
     "load_adult",

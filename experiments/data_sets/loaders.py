@@ -1,4 +1,12 @@
-"""The loaders: parsed arrays, kept in the cache, made into the matrices of the experiments."""
+"""The loaders: parsed arrays, kept in the cache, made into the matrices of the experiments.
+
+Each gives ``X``, float64 in [0, 1]; ``y``, 1 the positive class; ``feature_names``;
+``target_names``; ``binary_features``, a mask of the columns that are 0 or 1;
+``propensity_features``, the indices of the columns eligible as propensity attributes: binary ones
+with a frequency strictly between 0.3 and 0.7, and numeric ones with a mean there and a standard
+deviation of at least 0.2; ``n_attributes`` and ``attribute_names``, before categories became
+columns; ``DESCR``.
+"""
 
 import dataclasses
 import functools
@@ -10,10 +18,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from sarlearn.datasets._catalog import CATALOG, DataSet, PaperRow, paper_pair
-from sarlearn.datasets._files import cache_dir, keep, obtain
-from sarlearn.datasets._newsgroups import FAMILIES, N_WORDS
-from sarlearn.datasets._parse import Arrays
+from experiments.data_sets.catalog import CATALOG, DataSet, PaperRow, paper_pair
+from experiments.data_sets.files import cache_dir, keep, obtain
+from experiments.data_sets.newsgroups import FAMILIES, N_WORDS
+from experiments.data_sets.parse import Arrays
 
 # Raised when a parser changes, so that arrays in a cache made by an older one are not used.
 PARSER_VERSION = 1
@@ -22,98 +30,38 @@ PARSER_VERSION = 1
 ELIGIBLE = (0.3, 0.7)
 ELIGIBLE_SPREAD = 0.2
 
-_DOCUMENTATION = """{summary}
 
-    Parameters
-    ----------
-    {parameters}as_frame : bool, default=False
-        Whether ``X`` is a pandas DataFrame and ``y`` a Series (``pip install 'sarlearn[tables]'``).
-    download_if_missing : bool, default=True
-        Whether a file found neither in SARLEARN_DATA nor in the cache is downloaded.
-
-    Returns
-    -------
-    Bunch
-        ``X`` of shape (n_samples, n_features), float64 in [0, 1]; ``y``, int, 1 the positive class;
-        ``feature_names``; ``target_names``; ``binary_features``, a mask of the columns that are 0
-        or 1; ``propensity_features``, the indices of the columns eligible as propensity attributes:
-        binary ones with a frequency strictly between 0.3 and 0.7, and numeric ones with a mean
-        there and a standard deviation of at least 0.2; ``n_attributes`` and ``attribute_names``,
-        before categories became columns; ``DESCR``.
-
-    See Also
-    --------
-    load_uci : Fourteen further sets, as prepared for published studies of biased labels.
-    sarlearn.labelling.label : Draw labels from known classes.
-
-    Examples
-    --------
-    >>> from sarlearn.datasets import {name}
-    >>> data = {name}({call})  # doctest: +SKIP
-    >>> data.X.shape  # doctest: +SKIP
-    {shape}
-    """
+def load_breast_cancer_wisconsin(*, download_if_missing: bool = True) -> Bunch:
+    """Breast Cancer Wisconsin (Original): 683 rows, 9 attributes, malignant is positive."""
+    return _load_table("breast_cancer_wisconsin", download_if_missing)
 
 
-def _documented(summary: str, shape: tuple[int, int], *, parameters: str = "", call: str = ""):
-    """The documentation all loaders share, filled in; the tests compare it with the data."""
-
-    def decorate(function):
-        function.__doc__ = _DOCUMENTATION.format(
-            summary=summary, parameters=parameters, name=function.__name__, call=call, shape=shape
-        )
-        return function
-
-    return decorate
+def load_mushroom(*, download_if_missing: bool = True) -> Bunch:
+    """Mushroom: 8,124 rows, 21 attributes, poisonous is positive."""
+    return _load_table("mushroom", download_if_missing)
 
 
-@_documented(
-    "Breast Cancer Wisconsin (Original): 683 rows, 9 attributes, malignant is positive.", (683, 9)
-)
-def load_breast_cancer_wisconsin(
-    *, as_frame: bool = False, download_if_missing: bool = True
-) -> Bunch:
-    return _load_table("breast_cancer_wisconsin", as_frame, download_if_missing)
+def load_adult(*, download_if_missing: bool = True) -> Bunch:
+    """Adult (Census Income): 48,842 rows, 14 attributes, ``<=50K`` is positive."""
+    return _load_table("adult", download_if_missing)
 
 
-@_documented("Mushroom: 8,124 rows, 21 attributes, poisonous is positive.", (8124, 111))
-def load_mushroom(*, as_frame: bool = False, download_if_missing: bool = True) -> Bunch:
-    return _load_table("mushroom", as_frame, download_if_missing)
+def load_ijcnn(*, download_if_missing: bool = True) -> Bunch:
+    """IJCNN 2001: 141,691 rows, 22 attributes, +1 is positive."""
+    return _load_table("ijcnn", download_if_missing)
 
 
-@_documented(
-    "Adult (Census Income): 48,842 rows, 14 attributes, ``<=50K`` is positive.", (48842, 107)
-)
-def load_adult(*, as_frame: bool = False, download_if_missing: bool = True) -> Bunch:
-    return _load_table("adult", as_frame, download_if_missing)
+def load_covtype(*, download_if_missing: bool = True) -> Bunch:
+    """Cover Type: 581,012 rows (the paper 536,301), 54 attributes, type 2 is positive."""
+    return _load_table("covtype", download_if_missing)
 
 
-@_documented("IJCNN 2001: 141,691 rows, 22 attributes, +1 is positive.", (141691, 22))
-def load_ijcnn(*, as_frame: bool = False, download_if_missing: bool = True) -> Bunch:
-    return _load_table("ijcnn", as_frame, download_if_missing)
-
-
-@_documented(
-    "Cover Type: 581,012 rows (the paper 536,301), 54 attributes, type 2 is positive.", (581012, 54)
-)
-def load_covtype(*, as_frame: bool = False, download_if_missing: bool = True) -> Bunch:
-    return _load_table("covtype", as_frame, download_if_missing)
-
-
-@_documented(
+def load_newsgroups(negative: str, positive: str, *, download_if_missing: bool = True) -> Bunch:
     """20 newsgroups, two families: which of their 200 most frequent words a post contains.
 
     The paper's "Talk-Comp" is ``load_newsgroups("talk", "comp")``. Both directions of a pair have
-    the same rows and columns. ``X`` is a CSR array.""",
-    (4856, 200),
-    parameters="""negative, positive : {"comp", "rec", "sci", "talk"}
-        Two different families of groups.
-    """,
-    call='"talk", "comp"',
-)
-def load_newsgroups(
-    negative: str, positive: str, *, as_frame: bool = False, download_if_missing: bool = True
-) -> Bunch:
+    the same rows and columns. ``X`` is a CSR array.
+    """
     for given in (negative, positive):
         if given not in FAMILIES:
             raise ValueError(f"{given!r} is not a family; there are {', '.join(FAMILIES)}.")
@@ -143,11 +91,10 @@ def load_newsgroups(
         feature_names=arrays["words"][most],
         attribute_names=arrays["words"][most],
         binary=np.ones(len(most), dtype=bool),
-        as_frame=as_frame,
     )
 
 
-def _load_table(name: str, as_frame: bool, download: bool) -> Bunch:
+def _load_table(name: str, download: bool) -> Bunch:
     arrays = _parsed(name, download)
     widths = np.ones(len(arrays["names"]), dtype=int)
     n_categories = arrays["n_categories"]
@@ -180,7 +127,6 @@ def _load_table(name: str, as_frame: bool, download: bool) -> Bunch:
         feature_names=np.array(feature_names),
         attribute_names=arrays["names"],
         binary=np.repeat(arrays["is_categorical"], widths),
-        as_frame=as_frame,
     )
 
 
@@ -192,7 +138,6 @@ def _bunch(
     feature_names: np.ndarray,
     attribute_names: np.ndarray,
     binary: np.ndarray,
-    as_frame: bool,
 ) -> Bunch:
     low, high = ELIGIBLE
     means = np.asarray(X.mean(axis=0)).ravel()
@@ -200,8 +145,6 @@ def _bunch(
     for j in np.flatnonzero(eligible & ~binary):
         eligible[j] = X[:, j].std() >= ELIGIBLE_SPREAD
     description = _describe(data_set, PaperRow(X.shape[0], len(attribute_names), y.mean()), X.shape)
-    if as_frame:
-        X, y = to_pandas(X, y, feature_names.tolist())
     return Bunch(
         X=X,
         y=y,
@@ -231,17 +174,6 @@ def _describe(data_set: DataSet, here: PaperRow, shape: tuple[int, int]) -> str:
         f"{data_set.remark}".rstrip()
         + "\n"
     )
-
-
-def to_pandas(X, y: np.ndarray | None, feature_names: list[str]):
-    """A DataFrame with named columns and, of a class, a Series."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("as_frame=True needs pandas: pip install 'sarlearn[tables]'") from error
-    dense = X.toarray() if sparse.issparse(X) else X
-    series = None if y is None else pd.Series(y, name="y")
-    return pd.DataFrame(dense, columns=feature_names), series
 
 
 @functools.lru_cache(maxsize=8)

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.data_sets.files import DataFile, obtain
 
 from conftest import needs_data
 from dataset_tools import CONTENT, DATA, DIGEST, TEXT
-from sarlearn import datasets
-from sarlearn.datasets import _files, _loaders
-from sarlearn.datasets._files import DataFile, obtain
-from sarlearn.exceptions import CacheWarning
+from experiments import data_sets
+from experiments.data_sets import files, loaders
 
 pytestmark = pytest.mark.usefixtures("no_data")
 
@@ -84,22 +83,22 @@ def test_a_corrupted_data_set_is_refused(monkeypatch, tmp_path):
     target.write_bytes(original.replace(b"1000025,5", b"1000025,6"))
     monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path.parent / f"{tmp_path.name}-cache"))
     with pytest.raises(OSError, match=r"not the expected breast-cancer-wisconsin\.data"):
-        datasets.load_breast_cancer_wisconsin()
+        data_sets.load_breast_cancer_wisconsin()
     target.write_bytes(original)
-    assert datasets.load_breast_cancer_wisconsin().X.shape == (683, 9)
+    assert data_sets.load_breast_cancer_wisconsin().X.shape == (683, 9)
 
 
 def test_cache_inside_the_data_directory_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("SARLEARN_DATA", str(tmp_path))
     monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "here"))
     with pytest.raises(ValueError, match="never written to; set SARLEARN_CACHE"):
-        _files.cache_dir()
+        files.cache_dir()
 
 
 def test_default_cache_is_in_the_home_directory(monkeypatch, tmp_path):
     monkeypatch.delenv("SARLEARN_CACHE")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert _files.cache_dir() == tmp_path / ".cache" / "sarlearn"
+    assert files.cache_dir() == tmp_path / ".cache" / "sarlearn"
 
 
 # The cache of parsed data -----------------------------------------------------------------------
@@ -113,14 +112,14 @@ def test_parsed_once(monkeypatch, tmp_path):
     target.parent.mkdir(parents=True)
     target.write_bytes(source.read_bytes())
     monkeypatch.setenv("SARLEARN_DATA", str(data))
-    first = datasets.load_mushroom()
+    first = data_sets.load_mushroom()
     assert [path.name for path in data.rglob("*") if path.is_file()] == [source.name]
     (parsed,) = (cache / "parsed").iterdir()
 
     target.unlink()  # from here on only what was parsed is left
-    again = datasets.load_mushroom()  # from this process
-    _loaders._parsed.cache_clear()
-    stored = datasets.load_mushroom()  # from the cache
+    again = data_sets.load_mushroom()  # from this process
+    loaders._parsed.cache_clear()
+    stored = data_sets.load_mushroom()  # from the cache
     for other in (again, stored):
         np.testing.assert_array_equal(other.X, first.X)
         np.testing.assert_array_equal(other.y, first.y)
@@ -131,8 +130,8 @@ def test_parsed_once(monkeypatch, tmp_path):
     whole = parsed.read_bytes()
     for damaged in (whole[:1000], b"", whole[:5000] + b"\xff" + whole[5001:]):
         parsed.write_bytes(damaged)
-        _loaders._parsed.cache_clear()
-        np.testing.assert_array_equal(datasets.load_mushroom().X, first.X)
+        loaders._parsed.cache_clear()
+        np.testing.assert_array_equal(data_sets.load_mushroom().X, first.X)
         assert parsed.read_bytes() == whole
 
 
@@ -141,6 +140,6 @@ def test_a_cache_that_cannot_be_written_only_warns(monkeypatch, tmp_path):
     monkeypatch.setenv("SARLEARN_DATA", str(DATA))
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("SARLEARN_CACHE", str(tmp_path / "file"))
-    with pytest.warns(CacheWarning, match="Could not keep .* set SARLEARN_CACHE"):
-        data = datasets.load_breast_cancer_wisconsin()
+    with pytest.warns(UserWarning, match="Could not keep .* set SARLEARN_CACHE"):
+        data = data_sets.load_breast_cancer_wisconsin()
     assert data.X.shape == (683, 9)
