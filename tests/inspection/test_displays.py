@@ -5,8 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -15,8 +13,6 @@ from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn._view import style as _style
 from sarlearn._view.parts import take_apart
 from sarlearn.inspection import (
-    ConvergenceDisplay,
-    LabelCalibrationDisplay,
     PosteriorDisplay,
     PropensityDisplay,
 )
@@ -126,72 +122,6 @@ def test_models_without_a_propensity_are_refused(arrays):
     known = KnownPropensityClassifier().fit(data.X, data.s, propensity=data.e)
     with pytest.raises(TypeError, match="KnownPropensityClassifier has no propensity model"):
         PropensityDisplay.from_estimator(known, data.X)
-    other = LogisticRegression().fit(data.X, data.s)
-    with pytest.raises(TypeError, match="LogisticRegression keeps no history"):
-        ConvergenceDisplay.from_estimator(other)
-
-
-def test_convergence_shows_the_history(arrays, model):
-    _, plain = arrays
-    display = ConvergenceDisplay.from_estimator(plain)
-    assert len(display.axes_) == 3
-    drawn = display.axes_[1].lines[0].get_ydata()
-    np.testing.assert_allclose(drawn, plain.history_["class_prior"])
-    assert len(drawn) == plain.n_iter_
-    assert display.axes_[2].get_yscale() == "log"
-    assert display.tol == 1e-4
-    assert ConvergenceDisplay.from_estimator(model).axes_[2].get_xlabel() == "iteration"
-
-
-def test_convergence_without_slopes_or_threshold():
-    nothing = [float("nan")] * 2
-    display = ConvergenceDisplay([-2.0, -1.0], [0.1, 0.2], nothing).plot()
-    assert len(display.axes_) == 2  # nothing to show in the third
-
-
-def test_fixed_point_fits_have_no_threshold():
-    data = make_pu(400, 4)
-    model = SAREMClassifier([0], stop="fixed_point").fit(data.X, data.s)
-    assert ConvergenceDisplay.from_estimator(model).tol is None
-
-
-def test_calibration_counts_and_intervals(arrays):
-    data, model = arrays
-    display = LabelCalibrationDisplay.from_estimator(model, data.X, data.s, name="SAR")
-    assert sum(display.count) == len(data.s)
-    assert max(display.count) - min(display.count) <= 2
-    weights = np.array(display.count) / len(data.s)
-    assert weights @ display.observed == pytest.approx(data.s.mean())
-    predicted = model.predict_proba(data.X)[:, 1] * model.predict_propensity(data.X)
-    assert weights @ display.predicted == pytest.approx(predicted.mean())
-    assert np.less_equal(display.low, display.observed).all()
-    assert np.less_equal(display.observed, display.high).all()
-    assert display.ax_.get_legend().get_texts()[0].get_text() == "SAR"
-
-
-def test_wilson_intervals_against_their_definition():
-    s = np.r_[np.ones(3), np.zeros(17)]
-    display = LabelCalibrationDisplay.from_predictions(s, np.full(20, 0.1), n_bins=5)
-    assert display.count == [20]
-    # The ends solve |p - 0.15| = z sqrt(p (1 - p) / n).
-    for end in (display.low[0], display.high[0]):
-        assert abs(end - 0.15) == pytest.approx(1.959964 * np.sqrt(end * (1 - end) / 20))
-
-
-def test_calibration_of_a_true_model_covers():
-    """With the true probabilities, about 95 % of the intervals hold the prediction."""
-    rng = np.random.default_rng(5)
-    p = expit(rng.normal(size=200_000))
-    display = LabelCalibrationDisplay.from_predictions(rng.random(len(p)) < p, p, n_bins=200)
-    inside = np.greater(display.predicted, display.low) & np.less(display.predicted, display.high)
-    assert 0.89 < inside.mean() <= 1
-
-
-def test_calibration_refuses_bad_input():
-    with pytest.raises(ValueError, match="s has 2 rows, predicted has 3"):
-        LabelCalibrationDisplay.from_predictions([0, 1], [0.1, 0.2, 0.3])
-    with pytest.raises(ValueError, match="n_bins must be at least 1; got 0"):
-        LabelCalibrationDisplay.from_predictions([0, 1], [0.1, 0.2], n_bins=0)
 
 
 def test_posterior_by_stratum(table, model):
@@ -241,10 +171,11 @@ def test_discrete_numbers_are_bars():
 
 
 def test_labels_on_long_bars_stay_inside():
-    display = PropensityDisplay("f", ["a", "b"], [0.99, 0.2], [0, 0], [1, 1], share=[0.5, 0.5])
-    inside, outside = display.plot().ax_.texts
-    assert inside.get_horizontalalignment() == "right"
-    assert outside.get_horizontalalignment() == "left"
+    display = PropensityDisplay("f", ["a", "b"], [1.0, 0.2], [0, 0], [1, 1], share=[0.5, 0.5])
+    ax = display.plot().ax_
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.texts] == ["100%", "20%"]
+    assert all(text.get_window_extent().x1 < ax.bbox.x1 for text in ax.texts)
 
 
 def test_the_extra_is_named_where_matplotlib_is_missing(monkeypatch):

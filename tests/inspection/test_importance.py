@@ -1,12 +1,17 @@
 """What a model uses: importance without true classes, and the class by one column."""
 
+import importlib.util
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.special import expit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sarlearn import BoostedSARClassifier, SAREMClassifier
-from sarlearn.inspection import ImportanceDisplay, ProbabilityDisplay, column_importance
+from sarlearn.inspection import ProbabilityDisplay, column_importance
 from sarlearn.tables import make_table_classifier
 
 
@@ -29,15 +34,11 @@ def model(table):
     return boosted.fit(*table)
 
 
-def test_importance_tells_class_from_labelling(table, model):
+def test_columns_of_class_and_labelling_matter(table, model):
     found = column_importance(model, *table)
-    frame = found.to_frame()
-    assert found.features[0] == "age"
-    assert frame.loc["age", "class_loss"] > 10 * abs(frame.loc["noise", "class_loss"])
-    assert frame.loc["plan", "propensity_loss"] > frame.loc["plan", "class_loss"]
-    assert np.isnan(frame.loc["age", "propensity_loss"])
-    assert str(found).startswith("The class rests most on age")
-    assert "Who gets labelled rests most on plan." in str(found)
+    assert found.features == ["age", "plan", "noise"]
+    assert found.loss[1] > 5 * found.loss[2]
+    assert str(found).startswith("The labels rest most on age, plan and")
     assert "<table" in found._repr_html_()
 
 
@@ -60,14 +61,38 @@ def test_importance_by_hand():
     lost = np.log(np.where(s[:80, None], shuffled, 1 - shuffled)).mean()
     own = np.log(np.where(s[:80], chance[:80], 1 - chance[:80])).mean()
     place = found.features.index("x0")
-    assert found.class_loss[place] == pytest.approx(own - lost, abs=0.15)
-    assert np.isnan(found.propensity_loss).all()
+    assert found.loss[place] == pytest.approx(own - lost, abs=0.15)
+
+
+def test_every_kind_of_table_gives_the_same():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3))
+    s = (rng.random(300) < expit(3 * X[:, 0])) & (rng.random(300) < expit(X[:, 2]))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    expected = column_importance(SAREMClassifier([2]).fit(X, s), X, s)
+    assert expected.features[0] == "x0"
+    tables = {"sparse": sparse.csr_array(X), "pandas": frame}
+    if importlib.util.find_spec("polars"):
+        tables["polars"] = pytest.importorskip("polars").from_pandas(frame)
+    for kind, table in tables.items():
+        found = column_importance(SAREMClassifier([2]).fit(table, s), table, s)
+        np.testing.assert_allclose(found.loss, expected.loss, atol=1e-5, err_msg=kind)
+    assert found.features[0] == "a"
+
+
+def test_a_pipeline_is_shuffled_in_the_columns_of_the_table():
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    s = (rng.random(300) < expit(3 * X["a"])) & (rng.random(300) < 0.6)
+    found = column_importance(make_pipeline(StandardScaler(), SAREMClassifier()).fit(X, s), X, s)
+    assert found.features == ["a", "b"]
+    assert found.loss[0] > 10 * abs(found.loss[1])
 
 
 def test_displays(table, model):
     pytest.importorskip("matplotlib")
-    display = ImportanceDisplay.from_estimator(model, *table, n_repeats=2)
-    assert display.ax_.get_yticklabels()[0].get_text() == "age"
+    ax = column_importance(model, *table, n_repeats=2).plot()
+    assert ax.get_yticklabels()[0].get_text() == "age"
     curve = ProbabilityDisplay.from_estimator(model, table[0], feature="age")
     middle = int(np.argmin(np.abs(np.array(curve.values) - 50)))
     assert min(curve.probability[0], curve.probability[-1]) > curve.probability[middle] + 0.3

@@ -140,7 +140,7 @@ def test_fit_with_checks(sketched, tmp_path, capsys, monkeypatch):
     assert "95 % intervals from 20 resamples" in out
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "How much would other choices change?" in html
-    assert html.count("<svg") == 9
+    assert html.count("<svg") == 7
 
 
 def test_boosted_models_are_checked_in_full():

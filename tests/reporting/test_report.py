@@ -186,7 +186,7 @@ def test_the_page_needs_nothing_else(page):
     assert len(ids) == len(set(ids))
     labels = [v for _, key, v in found.attributes if key == "aria-label"]
     assert any(v.startswith("Curve: chance that a positive is labelled by age") for v in labels)
-    assert found.tags.count("svg") == 8
+    assert found.tags.count("svg") == 6
     assert "constant" not in page.to_dict()["data"]["left_out"]  # not a column of the model
 
 
@@ -333,11 +333,6 @@ def test_headlines(page):
     assert words.headline(none).startswith("Nearly none of the")
     unsettled = summary_with(page, convergence__converged=False, convergence__n_iter=1)
     assert "The fit had not settled after 1 round." in words.convergence_sentence(unsettled)
-
-
-def test_a_history_of_one_round_is_not_drawn(sketched, page):
-    found = summary_with(page, convergence__log_likelihood=[-1.0])
-    assert render(found).count("<svg") == 7
 
 
 def test_cards_are_dealt_to_two_columns():

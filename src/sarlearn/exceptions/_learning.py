@@ -235,8 +235,6 @@ class NotConvergedWarning(SarlearnWarning, ConvergenceWarning):
     See Also
     --------
     BoundaryWarning : An estimate lies at the end of its range, where a fit that failed lies, too.
-    sarlearn.inspection.ConvergenceDisplay :
-        How the fit went: log-likelihood of the labels, class prior, and slope, by iteration.
     """
 
     max_iter: int

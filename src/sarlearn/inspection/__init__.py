@@ -8,12 +8,6 @@ from sarlearn.inspection._goodness import (
     goodness_of_fit,
 )
 from sarlearn.inspection._history import HistoryTestResult, history_test
-from sarlearn.inspection._importance import (
-    ColumnImportance,
-    ImportanceDisplay,
-    ProbabilityDisplay,
-    column_importance,
-)
 from sarlearn.inspection._relative import RelativePrevalence, relative_prevalence
 from sarlearn.inspection._scar_test import SCARTestResult, scar_test
 from sarlearn.inspection._selection import (
@@ -28,21 +22,19 @@ from sarlearn.inspection._sensitivity import (
     sensitivity,
 )
 from sarlearn.inspection.displays import (
-    ConvergenceDisplay,
-    LabelCalibrationDisplay,
+    ColumnImportance,
     PosteriorDisplay,
+    ProbabilityDisplay,
     PropensityDisplay,
+    column_importance,
 )
 
 __all__ = [
     "BootstrapResult",
     "ColumnImportance",
-    "ConvergenceDisplay",
     "GoodnessOfFit",
     "GoodnessOfFitDisplay",
     "HistoryTestResult",
-    "ImportanceDisplay",
-    "LabelCalibrationDisplay",
     "PosteriorDisplay",
     "ProbabilityDisplay",
     "PropensityDisplay",

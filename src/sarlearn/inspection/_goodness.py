@@ -160,8 +160,6 @@ class GoodnessOfFitDisplay:
     See Also
     --------
     goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
-    LabelCalibrationDisplay :
-        Observed share of labelled rows against the predicted ``P(s=1|x) = f(x) e(x)``, in bins.
 
     Examples
     --------

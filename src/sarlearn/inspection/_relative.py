@@ -160,7 +160,7 @@ def relative_prevalence(
     Returns
     -------
     RelativePrevalence
-        Print it, or take its ``to_frame()``, ``plot()``.
+        Print it, or take its ``plot()``.
 
     See Also
     --------

@@ -206,7 +206,7 @@ def sensitivity(
     Returns
     -------
     SensitivityResult
-        Print it, or take its ``to_frame()``, ``plot()``.
+        Print it, or take its ``plot()``.
 
     See Also
     --------

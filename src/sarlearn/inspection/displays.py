@@ -1,28 +1,33 @@
-"""Plots of a fitted model, in scikit-learn's convention: compute once, draw with ``plot``."""
+"""What a fitted model says, in pictures, and what it uses.
+
+Displays follow scikit-learn's convention: compute once, draw with ``plot``.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from sklearn.inspection import permutation_importance
 
-from sarlearn._view.curves import convergence, label_calibration, posterior_by, propensity_by
+from sarlearn._compat import get_feature_names, safe_indexing
+from sarlearn._engine.likelihood import log_chance
+from sarlearn._view.curves import posterior_by, probability_by, propensity_by
+from sarlearn._view.html import ShownInNotebooks
+from sarlearn._view.inputs import check_count, generators, listed
 from sarlearn._view.parts import take_apart, value_text
 from sarlearn._view.style import (
     BLUE,
-    MUTED,
-    ORANGE,
     SERIES,
     as_number,
     as_percent,
+    name_rows,
     new_axes,
     plain,
     shorten,
     tidy,
 )
 
-__all__ = [
-    "ConvergenceDisplay",
-    "LabelCalibrationDisplay",
-    "PosteriorDisplay",
-    "PropensityDisplay",
-]
+MAX_SHOWN = 12
 
 
 class PropensityDisplay:
@@ -72,18 +77,7 @@ class PropensityDisplay:
         self.share = share
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator,
-        X,
-        *,
-        feature=None,
-        n_points: int = 40,
-        max_categories: int = 12,
-        max_rows: int = 1000,
-        random_state: int = 0,
-        ax=None,
-    ):
+    def from_estimator(cls, estimator, X, *, feature=None, ax=None, **settings):
         """Compute for a fitted model and draw.
 
         Parameters
@@ -93,22 +87,18 @@ class PropensityDisplay:
             The rows, as the model takes them.
         feature : str or int, optional
             A column as the user names it; by default the first propensity attribute.
-        n_points : int
-            Points of a curve, between the first and the last percentile of the values.
-        max_categories : int
-            The most frequent values get a bar of their own.
-        max_rows : int
-            Rows drawn (with ``random_state``) to average over.
         ax : matplotlib Axes, optional
+            A new figure by default.
+        **settings : int
+            ``n_points=40`` of a curve, between the first and the last percentile of the values;
+            ``max_categories=12``, the most frequent values that get a bar of their own;
+            ``max_rows=1000``, drawn with ``random_state=0``, to average over.
 
         Returns
         -------
         PropensityDisplay
         """
-        data = propensity_by(
-            take_apart(estimator, X), feature, n_points, max_categories, max_rows, random_state
-        )
-        return cls(**data).plot(ax=ax)
+        return cls(**propensity_by(take_apart(estimator, X), feature, **settings)).plot(ax=ax)
 
     def plot(self, ax=None, *, color: str = BLUE):
         """Draw on ``ax``, or on a new figure."""
@@ -128,119 +118,35 @@ class PropensityDisplay:
             tidy(ax)
         else:
             position = np.arange(len(self.values))[::-1]
-            ax.barh(position, mean, color=color, height=0.62)
-            for y, value in zip(position, mean, strict=True):
-                inside = value > 0.85
-                ax.annotate(
-                    f"{value:.0%}",
-                    (value, y),
-                    xytext=(-4 if inside else 4, 0),
-                    textcoords="offset points",
-                    ha="right" if inside else "left",
-                    va="center",
-                    color="white" if inside else None,
-                )
-            ax.set_yticks(position, [shorten(value_text(value)) for value in self.values])
-            for text in ax.get_yticklabels():
-                plain(text)
+            bars = ax.barh(position, mean, color=color, height=0.62)
+            ax.bar_label(bars, [f"{value:.0%}" for value in mean], padding=4)
+            name_rows(ax, position, [shorten(value_text(value)) for value in self.values])
             plain(ax.set_title(shorten(self.feature, 40)))
             ax.set_xlabel(words)
-            ax.set_xlim(0, 1)
+            ax.set_xlim(0, 1.15)  # room for the number beside a long bar
+            ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0])
             as_percent(ax.xaxis)
             tidy(ax, grid="x")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-class ConvergenceDisplay:
-    """How the fit went: log-likelihood of the labels, class prior, and slope, by iteration.
+class ProbabilityDisplay(PropensityDisplay):
+    """Who is positive: ``f_j(v) = mean_i f(x_i with x_ij = v)`` for one column j.
+
+    The partial dependence of the class probability, drawn as :class:`PropensityDisplay` draws that
+    of the propensity.
 
     Parameters
     ----------
-    log_likelihood, class_prior, slope : array-like of shape (n_iter,)
-        The slope may hold NaN before a full window; boosting has none, and two panels.
-    tol : float or None
-        The slope at which the paper's rule stops.
-
-    Attributes
-    ----------
-    axes_ : ndarray of three matplotlib Axes, or two
-        What was drawn on, after ``plot``.
-    figure_ : matplotlib Figure
-        The figure they are part of.
-
-    See Also
-    --------
-    sarlearn.exceptions.NotConvergedWarning : A fit ran out of iterations.
-    LabelCalibrationDisplay :
-        Observed share of labelled rows against the predicted ``P(s=1|x) = f(x) e(x)``, in bins.
-
-    Examples
-    --------
-    >>> from sarlearn.inspection import ConvergenceDisplay
-    >>> display = ConvergenceDisplay([-9.0, -8.0, -7.9], [0.2, 0.3, 0.31], [0.1, 0.02, 1e-3])
-    >>> len(display.plot().axes_)
-    3
-    """
-
-    def __init__(self, log_likelihood, class_prior, slope, *, tol=None):
-        self.log_likelihood = log_likelihood
-        self.class_prior = class_prior
-        self.slope = slope
-        self.tol = tol
-
-    @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
-        """Read the history of a fitted ``SAREMClassifier``, or a pipeline that ends in one."""
-        return cls(**convergence(estimator)).plot(ax=ax)
-
-    def plot(self, ax=None, *, color: str = BLUE):
-        """Draw three panels in the place of ``ax``, or on a new figure."""
-        from matplotlib.gridspec import GridSpecFromSubplotSpec
-
-        ax = new_axes(ax)
-        figure = ax.figure
-        ax.set_axis_off()
-        named = [("log-likelihood", self.log_likelihood), ("class prior", self.class_prior)]
-        sloped = not np.isnan(np.asarray(self.slope, dtype=float)).all()
-        if sloped:
-            named.append(("slope", self.slope))
-        n_panels = len(named)
-        grid = GridSpecFromSubplotSpec(n_panels, 1, subplot_spec=ax.get_subplotspec(), hspace=0.12)
-        panels = [figure.add_subplot(grid[0])]
-        panels += [figure.add_subplot(grid[i], sharex=panels[0]) for i in range(1, n_panels)]
-        steps = np.arange(1, len(self.log_likelihood) + 1)
-        for panel, (name, values) in zip(panels, named, strict=True):
-            panel.plot(steps, values, color=color, linewidth=1.6)
-            panel.set_ylabel(name)
-            tidy(panel)
-            panel.tick_params(labelbottom=panel is panels[-1])
-        if np.any(np.nan_to_num(np.asarray(self.slope, dtype=float)) > 0):
-            panels[2].set_yscale("log")
-        if self.tol is not None and sloped:
-            panels[2].axhline(self.tol, color=ORANGE, linestyle="--", linewidth=1.2)
-        panels[-1].set_xlabel("iteration")
-        figure.align_ylabels(panels)
-        self.axes_, self.figure_ = np.array(panels, dtype=object), figure
-        return self
-
-
-class LabelCalibrationDisplay:
-    """Observed share of labelled rows against the predicted ``P(s=1|x) = f(x) e(x)``, in bins.
-
-    This can be checked without knowing the true classes: points on the diagonal mean that the two
-    models together explain the labels. It does not show that they are split rightly.
-
-    Parameters
-    ----------
-    predicted, observed : array-like of shape (n_bins,)
-        Means of the bins.
-    low, high : array-like of shape (n_bins,)
-        Ends of Wilson's 95 % interval of the observed share.
-    count : array-like of shape (n_bins,)
-        Number of rows in each bin.
-    name : str, optional
-        For the legend.
+    feature : str
+        Name of the attribute.
+    values : array-like
+        Points on the curve, or the values of the bars.
+    probability, low, high : array-like of the same length
+        The average, and the tenth and ninetieth percentile over rows.
+    share : array-like or None
+        The share of rows with each value; None for a curve.
 
     Attributes
     ----------
@@ -249,70 +155,31 @@ class LabelCalibrationDisplay:
 
     See Also
     --------
-    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
-    sarlearn.metrics.observed_log_likelihood : How well the labels are explained.
+    PropensityDisplay :
+        Who gets labelled: ``e_j(v) = mean_i e(x_i with x_ij = v)`` for one attribute j.
+    column_importance : How much each column matters, without knowing any true class.
 
     Examples
     --------
-    >>> from sarlearn.inspection import LabelCalibrationDisplay
-    >>> s = [0, 0, 1, 0, 1, 1]
-    >>> display = LabelCalibrationDisplay.from_predictions(s, [.1, .1, .1, .8, .8, .8], n_bins=2)
-    >>> [round(share, 2) for share in display.observed]
-    [0.33, 0.67]
+    >>> from sarlearn.inspection import ProbabilityDisplay
+    >>> display = ProbabilityDisplay("age", [20, 60], [0.2, 0.7], [0.1, 0.5], [0.3, 0.8])
+    >>> display.plot().ax_.get_ylabel()
+    'probability of being positive'
     """
 
-    def __init__(self, predicted, observed, low, high, count, *, name=None):
-        self.predicted = predicted
-        self.observed = observed
-        self.low = low
-        self.high = high
-        self.count = count
-        self.name = name
+    def __init__(self, feature, values, probability, low, high, *, share=None):
+        super().__init__(feature, values, None, low, high, share=share)
+        self.probability = probability
 
     @classmethod
-    def from_estimator(cls, estimator, X, s, *, n_bins: int = 10, name=None, ax=None):
-        """Compute for a fitted model with ``predict_proba`` and ``predict_propensity``."""
-        parts = take_apart(estimator, X)
-        predicted = parts.probability() * parts.propensity()
-        return cls.from_predictions(parts.labelled(s), predicted, n_bins=n_bins, name=name, ax=ax)
+    def from_estimator(cls, estimator, X, *, feature=0, ax=None, **settings):
+        """Compute for a fitted model and draw; parameters as for :class:`PropensityDisplay`."""
+        data = probability_by(take_apart(estimator, X), feature, **settings)
+        return cls(probability=data.pop("mean"), **data).plot(ax=ax)
 
-    @classmethod
-    def from_predictions(cls, s, predicted, *, n_bins: int = 10, name=None, ax=None):
-        """Compute from labels (1 labelled) and predicted ``P(s=1|x)``."""
-        return cls(**label_calibration(s, predicted, n_bins), name=name).plot(ax=ax)
-
-    def plot(self, ax=None, *, color: str = BLUE, marker: str = "o", diagonal: bool = True):
+    def plot(self, ax=None, *, color: str = BLUE):
         """Draw on ``ax``, or on a new figure."""
-        ax = new_axes(ax)
-        top = 1.06 * max([*self.high, *self.predicted, ax.get_ylim()[1] if ax.lines else 0.0])
-        if diagonal:
-            ax.axline((0, 0), slope=1, color=MUTED, linestyle="--", linewidth=1)
-        errors = [
-            np.subtract(self.observed, self.low).clip(0),
-            np.subtract(self.high, self.observed).clip(0),
-        ]
-        ax.errorbar(
-            self.predicted,
-            self.observed,
-            yerr=errors,
-            fmt=marker,
-            linestyle="-",
-            linewidth=1.4,
-            elinewidth=1,
-            markersize=4.5,
-            color=color,
-            label=self.name,
-        )
-        ax.set(xlim=(0, top), ylim=(0, top))
-        as_percent(ax.xaxis)
-        as_percent(ax.yaxis)
-        ax.set_xlabel("predicted chance of a label, f times e")
-        ax.set_ylabel("observed share labelled")
-        if self.name is not None:
-            ax.legend(frameon=False)
-        tidy(ax, grid="both")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._draw(ax, "probability of being positive", self.probability, color)
 
 
 class PosteriorDisplay:
@@ -404,3 +271,134 @@ class PosteriorDisplay:
         tidy(ax, grid="both")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+@dataclass
+class ColumnImportance(ShownInNotebooks):
+    """What :func:`column_importance` found, the most important column first.
+
+    Attributes
+    ----------
+    features : list of str
+        Names of the columns.
+    loss, spread : ndarray of shape (n_features,)
+        How much the mean log-likelihood of the labels falls where the column's values are those of
+        other rows, and its standard deviation over the shuffles.
+    log_likelihood : float
+        Per row, of the labels as they are.
+
+    See Also
+    --------
+    column_importance : How much each column matters, without knowing any true class.
+    """
+
+    features: list[str]
+    loss: np.ndarray
+    spread: np.ndarray
+    log_likelihood: float
+
+    def __str__(self) -> str:
+        used = [name for name, loss in zip(self.features, self.loss, strict=True) if loss > 0]
+        if not used:
+            return "No column matters to the likelihood of the labels."
+        return f"The labels rest most on {listed(used[:3])}."
+
+    def _table(self):
+        rows = zip(self.features, (f"{loss:.4f}" for loss in self.loss), strict=True)
+        return ("column", "loss per row"), list(rows)[:MAX_SHOWN]
+
+    def plot(self, ax=None):
+        """Draw the importances as bars; returns the axes."""
+        ax, shown = new_axes(ax), slice(MAX_SHOWN)
+        names = [shorten(name) for name in self.features[shown]]
+        place = np.arange(len(names))[::-1]
+        ax.barh(place, self.loss[shown], xerr=self.spread[shown], height=0.62, color=BLUE)
+        name_rows(ax, place, names)
+        ax.set_xlabel("loss of log-likelihood per row")
+        tidy(ax, grid="x")
+        return ax
+
+
+def column_importance(
+    model, X, s, *, n_repeats: int = 5, max_rows: int = 2000, random_state=0
+) -> ColumnImportance:
+    r"""How much each column matters, without knowing any true class.
+
+    Permutation importance as scikit-learn computes it, with a score that needs labels only: their
+    log-likelihood per row, :math:`\log P(s|x)` with :math:`P(s=1|x) = f(x)\,e(x)`. A column that
+    says the same as another may share its importance with it. Whether it tells the class or who
+    gets labelled is what :class:`ProbabilityDisplay` and :class:`PropensityDisplay` show.
+
+    Parameters
+    ----------
+    model : a fitted learner with ``predict_propensity``, or a pipeline that ends in one
+        The model to look at.
+    X, s : table or matrix, and labels
+        Best rows that the model was not fitted to.
+    n_repeats : int >= 1, default=5
+        Shuffles of each column.
+    max_rows : int >= 2, default=2000
+        Rows drawn at random to compute with.
+    random_state : int, Generator or None, default=0
+        Seed of what is drawn.
+
+    Returns
+    -------
+    ColumnImportance
+        Print it, or take its ``plot()``.
+
+    See Also
+    --------
+    ProbabilityDisplay : How the class follows one column.
+    PropensityDisplay : How labelling does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.inspection import column_importance
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> y = rng.random(1000) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> s = y & (rng.random(1000) < 1 / (1 + np.exp(-2 * X[:, 2])))
+    >>> print(column_importance(SAREMClassifier([2]).fit(X, s), X, s))
+    The labels rest most on x0, x2...
+    """
+    n_repeats = check_count(n_repeats, "n_repeats", 1)
+    max_rows = check_count(max_rows, "max_rows", 2)
+    (rng,) = generators(random_state, 1)
+    labelled = take_apart(model, X).labelled(s)
+    rows = np.arange(len(labelled))
+    if len(rows) > max_rows:
+        rows = np.sort(rng.choice(rows, max_rows, replace=False))
+    table, labelled = _for_shuffling(safe_indexing(X, rows)), labelled[rows]
+    seed = int(rng.integers(2**31))
+    found = permutation_importance(
+        model, table, labelled, scoring=_log_likelihood, n_repeats=n_repeats, random_state=seed
+    )
+    order = np.argsort(-found.importances_mean, kind="stable")
+    names = get_feature_names(table)
+    return ColumnImportance(
+        [f"x{j}" if names is None else str(names[j]) for j in order],
+        found.importances_mean[order],
+        found.importances_std[order],
+        _log_likelihood(model, table, labelled),
+    )
+
+
+def _for_shuffling(X):
+    """Rows as scikit-learn shuffles their columns: an array, or a pandas data frame."""
+    if sparse.issparse(X):
+        return X.toarray()
+    if not hasattr(X, "columns") or hasattr(X, "iloc"):
+        return X
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True).to_pandas()
+
+
+def _log_likelihood(model, X, labelled) -> float:
+    """Per row, of the labels; a chance of nothing counts as one in a million."""
+    parts = take_apart(model, X)
+    found = log_chance(parts.probability(), parts.propensity(), labelled)
+    return float(np.mean(np.maximum(found, np.log(1e-6))))

@@ -285,8 +285,8 @@ def observed_log_likelihood(
     --------
     ipw_scores :
         Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
-    sarlearn.inspection.LabelCalibrationDisplay :
-        Observed share of labelled rows against the predicted ``P(s=1|x) = f(x) e(x)``, in bins.
+    sarlearn.inspection.goodness_of_fit :
+        Compare the labels with what the model expects, and look for what it lacks.
 
     Examples
     --------

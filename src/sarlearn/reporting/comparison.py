@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from sarlearn._compat import safe_indexing
 from sarlearn._engine.likelihood import log_chance
-from sarlearn._view.curves import label_calibration
 from sarlearn._view.parts import Parts, fitted_to
 from sarlearn.classifiers._trust import no_second_look
 from sarlearn.classifiers.base import posterior
@@ -20,8 +19,8 @@ MAX_ROWS = 10_000
 MAX_ROWS_OTHER = 5_000
 
 
-def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 10) -> dict:
-    """Class prior, hidden positives, ranking and label calibration under three assumptions.
+def compare(parts: Parts, labelled: np.ndarray, estimates: dict) -> dict:
+    """Class prior, hidden positives and ranking under three assumptions.
 
     ``estimates`` are the model's own, of all rows: other models may be fitted to a sample only.
     """
@@ -48,12 +47,10 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
     n_top = min(n_top, len(hidden))
     results = []
     for name, model, f, e in approaches:
-        predicted = f * e
         everyone = posterior(logit(f), e, chosen)
         found = everyone[~chosen]
         # Without hidden positives every posterior is 0; people then rank by P(s=1|x).
         score = f[~chosen] if name == "naive" else found
-        calibration = label_calibration(chosen, predicted, n_bins)
         positives = positives_of(model, f, everyone, chosen)
         results.append(
             {
@@ -64,8 +61,6 @@ def compare(parts: Parts, labelled: np.ndarray, estimates: dict, n_bins: int = 1
                 "agreement": _overlap(hidden, score, n_top),
                 "rank_correlation": _rank_correlation(hidden, score),
                 "log_loss": _log_loss(chosen, f, e),
-                "calibration_error": _calibration_error(calibration),
-                "calibration": calibration,
             }
         )
     own = ("class_prior", "label_frequency", "hidden_positives")
@@ -139,9 +134,3 @@ def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float | None:
 
 def _log_loss(labelled: np.ndarray, f: np.ndarray, e: np.ndarray) -> float:
     return float(-np.mean(np.maximum(log_chance(f, e, labelled), np.log(1e-15))))
-
-
-def _calibration_error(bins: dict) -> float:
-    """Mean distance of observed and predicted label rates, weighted by the rows of a bin."""
-    distance = np.abs(np.subtract(bins["observed"], bins["predicted"]))
-    return float(np.average(distance, weights=bins["count"]))

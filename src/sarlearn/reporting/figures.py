@@ -6,12 +6,7 @@ from typing import Any
 from sarlearn._view.draw import draw_choices, draw_label_fit, draw_null, draw_review
 from sarlearn._view.style import BLUE, MUTED, SERIES, name_rows, shorten, tidy
 from sarlearn._view.svg import INK, draw_svg
-from sarlearn.inspection.displays import (
-    ConvergenceDisplay,
-    LabelCalibrationDisplay,
-    PosteriorDisplay,
-    PropensityDisplay,
-)
+from sarlearn.inspection.displays import PosteriorDisplay, PropensityDisplay
 from sarlearn.reporting import words
 
 WIDTH = 3.9
@@ -56,11 +51,6 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         }
         for number, curve in enumerate(summary["classifier"]["curves"])
     ]
-    approaches = summary["comparison"]["approaches"]
-    drawn["calibration"] = {
-        "svg": _draw("calibration", 3.4, lambda ax: _calibration(ax, approaches)),
-        "alt": words.calibration_alt(approaches),
-    }
     drawn["posterior"] = {
         "svg": _draw(
             "posterior",
@@ -80,14 +70,6 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         "alt": words.review_alt(summary["review"]),
     }
     drawn |= _check_figures(summary["checks"] or {})
-    history = summary["convergence"]
-    if len(history.get("log_likelihood", ())) > 1:
-        curves = {key: history[key] for key in ("log_likelihood", "class_prior", "slope", "tol")}
-        curves["slope"] = [float("nan") if v is None else v for v in curves["slope"]]
-        drawn["convergence"] = {
-            "svg": _draw("convergence", 3.2, ConvergenceDisplay(**curves).plot),
-            "alt": words.convergence_alt(history),
-        }
     return drawn
 
 
@@ -138,16 +120,6 @@ def _propensity(display: PropensityDisplay, ax) -> None:
     ax.set_title("")  # the page has the name above the figure
     ax.set_ylabel("chance of a label" if display.share is None else "")
     ax.set_xlabel("" if display.share is None else "chance of a label, if positive")
-
-
-def _calibration(ax, approaches: list[dict]) -> None:
-    names = {"SAR": "this model", "SCAR": "SCAR", "naive": "unlabelled = negative"}
-    for index, approach in enumerate(approaches):
-        display = LabelCalibrationDisplay(
-            **approach["calibration"], name=names[approach["assumption"]]
-        )
-        display.plot(ax, color=SERIES[index], marker="osD"[index], diagonal=index == 0)
-    ax.legend(frameon=False, loc="upper left")
 
 
 def _bars(ax, importance: list[dict]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn._view.curves import convergence, posterior_by, probability_by, propensity_by
+from sarlearn._view.curves import posterior_by, probability_by, propensity_by
 from sarlearn._view.parts import Attribute, Parts, fitted_to, take_apart
 from sarlearn._words import EXACT, NARROW
 from sarlearn.audit import suggest_audit
@@ -144,7 +144,7 @@ def summarize(
             "rows": candidates(parts, labelled, f, e, posterior, ids, top),
         },
         "posterior": posterior_by(parts, labelled),
-        "convergence": _convergence(model, parts),
+        "convergence": _convergence(parts.final),
     }
     ends = summary["certainty"] and summary["certainty"]["hidden_positives"]
     summary["review"] = review(posterior[~labelled], ends)
@@ -311,9 +311,8 @@ def _labels_only(final) -> float | None:
     return float(final.class_prior_from_labels_)
 
 
-def _convergence(model, parts: Parts) -> dict[str, Any]:
-    """How the fit went; a cross-fit's history is that of its first step, and not drawn."""
-    final = parts.final
+def _convergence(final) -> dict[str, Any]:
+    """How the fit went; a cross-fit's history is that of its first step."""
     cross_fit = isinstance(final, CrossFitSARClassifier)
     found: dict[str, Any] = {
         "n_iter": int(getattr(final, "n_iter_", 0)),
@@ -324,10 +323,8 @@ def _convergence(model, parts: Parts) -> dict[str, Any]:
         "falls": False,
     }
     if hasattr(final, "history_"):
-        history = convergence(model)
-        found["first_class_prior"] = history["class_prior"][-1]
-        found["falls"] = bool(np.any(np.diff(history["log_likelihood"]) < 0))
-        found |= {} if cross_fit else history
+        found["first_class_prior"] = float(final.history_["class_prior"][-1])
+        found["falls"] = bool(np.any(np.diff(final.history_["log_likelihood"]) < 0))
     return found
 
 

@@ -388,30 +388,12 @@ def importance_alt(importance: list[dict[str, Any]]) -> str:
     return f"Bars: how much the probability changes when a column is shuffled. Largest: {shown}."
 
 
-def calibration_alt(approaches: list[dict[str, Any]]) -> str:
-    """What the calibration curves show."""
-    shown = "; ".join(
-        f"{row['assumption']}: mean distance {row['calibration_error']:.3f}" for row in approaches
-    )
-    return f"Lines: observed share of labelled rows against the predicted one. {shown}."
-
-
 def posterior_alt(posterior: dict[str, Any]) -> str:
     """What the curves of the posterior show."""
     pairs = zip(posterior["strata"], posterior["expected"], strict=True)
     shown = "; ".join(f"{name}: {expected:.1%} expected positive" for name, expected in pairs)
     by = f" by {posterior['feature']}" if posterior["feature"] else ""
     return f"Lines: share of unlabelled rows at or above each posterior probability{by}. {shown}."
-
-
-def convergence_alt(history: dict[str, Any]) -> str:
-    """What the three panels of convergence show."""
-    return (
-        f"Lines over {history['n_iter']} rounds: log-likelihood from "
-        f"{number_text(history['log_likelihood'][0])} to "
-        f"{number_text(history['log_likelihood'][-1])}, class prior from "
-        f" {history['class_prior'][0]:.3f} to {history['class_prior'][-1]:.3f}, and slope."
-    )
 
 
 def review_alt(review: dict[str, Any]) -> str:
