@@ -5,7 +5,6 @@ import importlib
 import numpy as np
 import pytest
 
-from sarlearn.baselines import TwoModelsClassifier
 from sarlearn.priors import AlphaMaxN, ElkanNoto, PearsonDivergence, PenalizedL1, compare_priors
 
 
@@ -78,14 +77,3 @@ def test_old_parameters(data, estimator, old, new, value):
     assert caught[0].filename == __file__
     assert before.class_prior_ == now.class_prior_
     assert before.class_prior_ != estimator(random_state=0).fit(*data).class_prior_
-
-
-def test_two_models_takes_no_column_where_none_is_named(data):
-    X, s = data
-    with pytest.warns(FutureWarning, match="propensity_features=None will mean none"):
-        before = TwoModelsClassifier(None, n_iter=2).fit(X, s)
-    assert before.propensity_features_.tolist() == [0, 1, 2]
-    assert TwoModelsClassifier(n_iter=2).fit(X, s).propensity_features_.tolist() == [0, 1, 2]
-    empty = TwoModelsClassifier((), n_iter=2).fit(X, s)
-    assert empty.propensity_features_.tolist() == []
-    assert np.ptp(empty.predict_propensity(X)) == 0

@@ -1,0 +1,446 @@
+"""Other people's learners from biased labels, for comparison: baselines, not recommendations.
+
+None of them uses the propensity attributes that :class:`~sarlearn.SAREMClassifier` is told, and
+where such attributes decide who is labelled, none comes near it. All models are this package's
+logistic regression with an L2 penalty. As published, they take no sample weights.
+
+LBE (Gong et al. 2021) is left out on purpose. In its published objective the propensity's term is
+``s log e + (1-s) log(1-e)``, so the propensity is the naive ``P(s=1|x)`` and the best classifier
+calls every row positive; its scores measure when the optimiser was stopped.
+"""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import digamma, expit, logit
+from sklearn.base import clone
+
+from sarlearn._compat import HasMethods, Interval, fit_context, one_blas_thread
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.columns import conditioned
+from sarlearn._engine.logistic import fit_logistic
+from sarlearn._engine.rows import Rows
+from sarlearn._validation import resolve_features
+from sarlearn.classifiers.base import POS_LABEL, LearnsPropensity, PUClassifier, store_prior
+
+__all__ = [
+    "PUSBClassifier",
+    "SquareRootPropensityClassifier",
+    "ThresholdClassifier",
+    "TwoModelsClassifier",
+]
+
+_SMALLEST = 1e-12
+# The loop of two models has come to rest where a round moves no probability by more than this.
+_SETTLED = 1e-4
+
+
+class _Baseline(PUClassifier):
+    """Labels in, a linear model, the class prior from its mean."""
+
+    C: float
+    _parameter_constraints: dict = POS_LABEL | {"C": [Interval(Real, 0, None, closed="neither")]}
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Learn from labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together.
+        y : array-like of shape (n_rows,)
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``).
+
+        Returns
+        -------
+        self
+        """
+        X, labelled, *_ = self._check_fit(X, y, None)
+        with one_blas_thread():
+            self._learn(X, labelled)
+        store_prior(self, self._class_prior(X), float(labelled.mean()))
+        return self
+
+    def _learn(self, X, labelled) -> None:
+        raise NotImplementedError
+
+    def _class_prior(self, X) -> float:
+        return float(self._class_probability(X).mean())
+
+    def _linear(self, rows: Rows, target, start=None) -> np.ndarray:
+        """Logistic regression on fractional targets; sets ``coef_`` and ``intercept_``.
+
+        Returns the parameters in the units of the rows: where the next fit may start.
+        """
+        theta = fit_logistic(rows, target, None, self.C, start=start).theta
+        in_user_units = rows.units.to_user(theta)
+        self.coef_, self.intercept_ = in_user_units[None, :-1], in_user_units[-1:]
+        return theta
+
+    def _score(self, X) -> np.ndarray:
+        return RowBlocks(X).matvec(self.coef_[0]) + self.intercept_[0]
+
+
+def _solvable(X) -> Rows:
+    """Rows whose columns a solver can work with."""
+    return conditioned(RowBlocks(X).attach())
+
+
+class TwoModelsClassifier(_Baseline, LearnsPropensity):
+    r"""TM: classifier and propensity by turns, the latter on rows that look positive.
+
+    Starting from the naive :math:`s(x) = P(s=1|x)` and :math:`e = (s + 1)/2`, repeat:
+
+    - fit :math:`f` with targets 1 where labelled, else :math:`\frac{1-e}{e}\frac{s(x)}{1-s(x)}`;
+    - fit :math:`e` to the labels of the labelled rows and of those with :math:`f` above the
+      :math:`P(s=1)` quantile of :math:`f` among the labelled;
+    - :math:`e \leftarrow \max(e, s(x))`, :math:`s(x) \leftarrow e f`.
+
+    Parameters
+    ----------
+    propensity_features : names, indices, mask, callable on the names, or "all", default="all"
+        Columns of the propensity model. ``"all"`` is as published: the method claims to need no
+        such knowledge, but is better with it. Empty is none: one propensity for all rows.
+    C : float > 0, default=1.0
+        Inverse strength of the L2 penalty of both models.
+    n_iter : int >= 1, default=100
+        Rounds, the published number. All are made, whether or not the loop comes to rest before.
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second one means labelled.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of the classifier, in logits.
+    propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_propensity_features) and (1,)
+        Of the propensity model, in logits.
+    propensity_features_ : ndarray of int
+        Indices of the propensity columns.
+    converged_ : bool
+        Whether the last round moved no class probability and no propensity by 0.0001 or more.
+    class_prior_, label_frequency_ : float
+        Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
+
+    See Also
+    --------
+    sarlearn.SAREMClassifier :
+        Classifier and propensity learned together from biased labels (SAR-EM).
+    SquareRootPropensityClassifier :
+        The naive probability, split evenly between class and propensity.
+
+    References
+    ----------
+    K. Furmańczyk, J. Mielniczuk, W. Rejchel and P. Teisseyre, Double logistic regression approach
+    to biased positive-unlabeled data, ECAI 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn.baselines import TwoModelsClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = 3 * X[:, 0] + X[:, 1] > 0
+    >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
+    >>> model = TwoModelsClassifier().fit(X, s)
+    >>> round(float(np.mean(model.predict(X) == y)), 2)
+    0.92
+    """
+
+    _parameter_constraints: dict = _Baseline._parameter_constraints | {
+        "propensity_features": "no_validation",
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, propensity_features="all", *, C=1.0, n_iter=100, pos_label=None):
+        self.pos_label = pos_label
+        self.propensity_features = propensity_features
+        self.C = C
+        self.n_iter = n_iter
+
+    def _learn(self, X, labelled) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        columns = resolve_features(self.propensity_features, names, X.shape[1])
+        self.propensity_features_ = columns
+        rows, rows_e = _solvable(X), _solvable(X[:, columns])
+        labels = labelled.astype(float)
+        theta, theta_e = self._linear(rows, labels), None
+        s = expit(self._score(X))
+        e, found = (s + 1) / 2, (s, s)
+        for _ in range(self.n_iter):
+            theta = self._linear(rows, self._target(labelled, e, s), theta)
+            f = expit(self._score(X))
+            chosen = (f > np.quantile(f[labelled], labelled.mean())) | labelled
+            near = chosen.astype(float)
+            theta_e = fit_logistic(rows_e, labels, near, self.C, start=theta_e).theta
+            in_user_units = rows_e.units.to_user(theta_e)
+            self.propensity_coef_ = in_user_units[None, :-1]
+            self.propensity_intercept_ = in_user_units[-1:]
+            before, found = found, (f, self._propensity(X))
+            e = np.maximum(found[1], s)
+            s = e * f
+        moved = max(np.abs(a - b).max() for a, b in zip(found, before, strict=True))
+        self.converged_ = bool(moved < _SETTLED)
+        self._linear(rows, self._target(labelled, e, s), theta)
+
+    @staticmethod
+    def _target(labelled, e, s) -> np.ndarray:
+        e, s = np.maximum(e, _SMALLEST), np.minimum(s, 1 - _SMALLEST)
+        return np.where(labelled, 1.0, np.minimum((1 - e) / e * s / (1 - s), 1.0))
+
+    def _propensity(self, X) -> np.ndarray:
+        Xe = RowBlocks(X[:, self.propensity_features_])
+        return expit(Xe.matvec(self.propensity_coef_[0]) + self.propensity_intercept_[0])
+
+
+class SquareRootPropensityClassifier(_Baseline, LearnsPropensity):
+    r"""PGlin: the naive probability, split evenly between class and propensity.
+
+    Assumes that the propensity is linear in the class probability, and that the surest row is
+    certainly positive. With the naive :math:`s(x) = P(s=1|x)` and its maximum :math:`m` over the
+    training rows,
+
+    .. math:: e(x) = \sqrt{m\,s(x)},\qquad f(x) = \sqrt{s(x) / m}.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the L2 penalty; the intercept is not penalised.
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second one means labelled.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of the naive model.
+    highest_ : float
+        ``m``.
+    class_prior_, label_frequency_ : float
+        Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
+
+    See Also
+    --------
+    TwoModelsClassifier : Classifier and propensity by turns, the latter on rows that look positive.
+
+    References
+    ----------
+    W. Gerych, T. Hartvigsen, L. Buquicchio, E. Agu and E. Rundensteiner, Recovering the propensity
+    score from biased positive unlabeled data, AAAI 2022.
+    """
+
+    def __init__(self, *, C=1.0, pos_label=None):
+        self.pos_label = pos_label
+        self.C = C
+
+    def _learn(self, X, labelled) -> None:
+        self._linear(_solvable(X), labelled.astype(float))
+        self.highest_ = float(expit(self._score(X)).max())
+
+    def _class_probability(self, X) -> np.ndarray:
+        return np.sqrt(np.minimum(expit(self._score(X)) / self.highest_, 1.0))
+
+    def _logit(self, X) -> np.ndarray:
+        return logit(np.clip(self._class_probability(X), _SMALLEST, 1 - _SMALLEST))
+
+    def _propensity(self, X) -> np.ndarray:
+        s = expit(self._score(X))
+        return np.sqrt(np.maximum(self.highest_, s) * s)
+
+
+class PUSBClassifier(_Baseline):
+    r"""PUSB: a score that is only trusted to rank, cut where the class prior says.
+
+    Assumes that the propensity grows with the class probability. The score :math:`g` minimises
+
+    .. math::
+
+        \frac1n \sum_i \log(1 + e^{g(x_i)}) - \frac{\pi}{n P(s=1)} \sum_{i: s_i=1} g(x_i)
+        + \text{penalty},
+
+    which is logistic regression on the targets :math:`s\,\pi / P(s=1)`; rows above the
+    :math:`1 - \pi` quantile of :math:`g` are positive.
+
+    Parameters
+    ----------
+    class_prior : float in (0, 1), class-prior estimator or None, default=None
+        ``P(y=1)``. The method needs it; None asks
+        :class:`~sarlearn.priors.BestBinEstimator`, which assumes SCAR.
+    C : float > 0, default=1.0
+        Inverse strength of the L2 penalty; the intercept is not penalised.
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second one means labelled.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of the score ``g``.
+    threshold_ : float
+        The score above which a row is positive. ``decision_function`` is relative to it;
+        ``predict_proba`` is its sigmoid, in the right order and not calibrated.
+    class_prior_, label_frequency_ : float
+        The prior used, and ``P(s=1) / class_prior_``.
+
+    See Also
+    --------
+    ThresholdClassifier :
+        The naive logit, shifted to the threshold that says most about the unlabelled.
+
+    References
+    ----------
+    M. Kato, T. Teshima and J. Honda, Learning from positive and unlabeled data with a selection
+    bias, ICLR 2019. There for two samples; here for one.
+    """
+
+    _parameter_constraints: dict = _Baseline._parameter_constraints | {
+        "class_prior": [Interval(Real, 0, 1, closed="neither"), HasMethods(["fit"]), None],
+    }
+
+    def __init__(self, class_prior=None, *, C=1.0, pos_label=None):
+        self.pos_label = pos_label
+        self.class_prior = class_prior
+        self.C = C
+
+    def _learn(self, X, labelled) -> None:
+        share, self._prior = float(labelled.mean()), self._known_prior(X, labelled)
+        if self._prior < share:
+            raise ValueError(
+                f"class_prior={self._prior!r} is below the share of labelled rows, {share:.4g}: "
+                "there are at least as many positives as labels."
+            )
+        # A prior of 1 has no finite score; one row short of it has.
+        scale = max(min(self._prior, 1 - 0.5 / len(labelled)) / share, 1.0)
+        self._linear(_solvable(X), labelled * scale)
+        self.threshold_ = float(np.quantile(self._score(X), 1 - self._prior))
+
+    def _known_prior(self, X, labelled) -> float:
+        if isinstance(self.class_prior, Real):
+            return float(self.class_prior)
+        from sarlearn.priors import BestBinEstimator
+
+        given = self.class_prior
+        estimator = BestBinEstimator(random_state=0) if given is None else clone(given)
+        return float(estimator.fit(X, labelled).class_prior_)
+
+    def _class_prior(self, X) -> float:
+        return self._prior
+
+    def _logit(self, X) -> np.ndarray:
+        return self._score(X) - self.threshold_
+
+
+class ThresholdClassifier(_Baseline):
+    r"""NTC-tMI: the naive logit, shifted to the threshold that says most about the unlabelled.
+
+    Assumes that the propensity grows with the class probability, so that the naive logit
+    :math:`z(x)` ranks rows rightly. Among ``n_thresholds`` values the :math:`t` is taken for which
+    :math:`z` and :math:`1[z > t]` share the most information over the unlabelled rows, by
+    Ross's nearest-neighbour estimate; then :math:`f = \sigma(z - t)`.
+
+    Parameters
+    ----------
+    C : float > 0, default=1.0
+        Inverse strength of the L2 penalty; the intercept is not penalised.
+    n_neighbors : int >= 1, default=3
+        Neighbours on either side that Ross's estimate looks at.
+    n_thresholds : int >= 2, default=100
+        Values tried, evenly spaced over the range that can hold the maximum.
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second one means labelled.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        Of ``z``.
+    threshold_ : float
+        ``t``.
+    class_prior_, label_frequency_ : float
+        Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
+
+    See Also
+    --------
+    PUSBClassifier : A score that is only trusted to rank, cut where the class prior says.
+
+    References
+    ----------
+    P. Teisseyre, T. Martens, J. Bekker and J. Davis, Learning from biased positive-unlabeled data
+    via threshold calibration, AISTATS 2025.
+    B. Ross, Mutual information between discrete and continuous data sets, PLoS ONE 9 (2014).
+    """
+
+    _parameter_constraints: dict = _Baseline._parameter_constraints | {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_thresholds": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(self, *, C=1.0, n_neighbors=3, n_thresholds=100, pos_label=None):
+        self.pos_label = pos_label
+        self.C = C
+        self.n_neighbors = n_neighbors
+        self.n_thresholds = n_thresholds
+
+    def _learn(self, X, labelled) -> None:
+        self._linear(_solvable(X), labelled.astype(float))
+        z = np.sort(self._score(X)[~labelled])
+        low, high = candidate_range(len(z), self.n_neighbors)
+        candidates = np.linspace(z[low], z[high], self.n_thresholds)
+        shared = np.array([shared_information(z, t, self.n_neighbors) for t in candidates])
+        # Too few rows, or all alike, give no estimate: then the middle.
+        known = np.isfinite(shared).any()
+        found = candidates[np.nanargmax(shared)] if known else np.median(z)
+        # A row at the threshold is not above it, whatever the rounding of its score.
+        found += 1e-9 * float(np.abs(z).max())
+        # Without a shift there are as many positives as labels, and there cannot be fewer.
+        self.threshold_ = min(float(found), 0.0)
+
+    def _logit(self, X) -> np.ndarray:
+        return self._score(X) - self.threshold_
+
+
+def candidate_range(n_rows: int, k: int) -> tuple[int, int]:
+    """Ranks between which the best threshold lies: where the estimate's upper bound exceeds the
+    lower bound that the median reaches."""
+
+    def above(share):
+        left, right = share * n_rows, (1 - share) * n_rows
+        upper = digamma(n_rows) - share * digamma(left) - (1 - share) * digamma(right)
+        return upper - at_median
+
+    half = n_rows / 2
+    at_median = digamma(n_rows) - digamma(half)
+    at_median += 2 * k / n_rows * (digamma(k) - digamma(half + k))
+    least = 1e-10
+    if above(least) >= 0:
+        return 0, n_rows - 1
+    low = int(n_rows * brentq(above, least, 0.5))
+    return low, min(n_rows - low, n_rows - 1)
+
+
+def shared_information(z: np.ndarray, t: float, k: int) -> float:
+    """Ross's estimate of the information between sorted ``z`` and ``z > t``, up to a constant.
+
+    Rows whose k nearest neighbours lie on their own side count k; only the k rows on either side
+    of the threshold need looking at.
+    """
+    n, cut = len(z), int(np.searchsorted(z, t, side="right"))
+    if min(cut, n - cut) < k + 1:
+        return np.nan
+    correction = 0.0
+    for i in range(cut - k, cut + k):
+        start, stop = (0, cut) if i < cut else (cut, n)
+        distance = np.sort(np.abs(z[max(start, i - k) : min(stop, i + k + 1)] - z[i]))
+        # Widened by rounding only: the k-th neighbour itself must count.
+        radius = distance[k] * (1 + 1e-12)
+        inside = np.searchsorted(z, z[i] + radius, "right") - np.searchsorted(z, z[i] - radius)
+        correction += digamma(max(inside - 1, k)) - digamma(k)
+    sizes = cut * digamma(cut) + (n - cut) * digamma(n - cut)
+    return float(-(sizes + correction) / n - digamma(k))
