@@ -266,7 +266,7 @@ def test_the_command_line_refuses(client, folder, table, options, error, message
 def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
     """As a person types it: a local cluster, and the dashboard's address on stderr."""
     monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))
-    monkeypatch.setattr("sarlearn.cli.fit_dask.ANSWER_WITHIN", "1s")
+    monkeypatch.setattr("sarlearn.cli.large.ANSWER_WITHIN", "1s")
     fit = fit_command(folder, "part*.parquet", "--method", "sar-em", "--dask")
     with ThreadPoolExecutor() as pool:
         running = pool.submit(process, *fit)

@@ -149,7 +149,7 @@ def test_faults_of_the_program_are_told_apart(call, monkeypatch):
     def fail(**options):
         raise RuntimeError("unexpected\nstate")
 
-    monkeypatch.setattr("sarlearn.cli.inspect.inspect", fail)
+    monkeypatch.setattr("sarlearn.cli.small.inspect", fail)
     code, _, err = call("inspect", "patients.csv")
     assert code == 1
     assert err.startswith(
@@ -169,12 +169,12 @@ def test_other_ends(call, monkeypatch, folder):
 
         return fail
 
-    monkeypatch.setattr("sarlearn.cli.inspect.inspect", raise_later(click.exceptions.Abort()))
+    monkeypatch.setattr("sarlearn.cli.small.inspect", raise_later(click.exceptions.Abort()))
     assert call("inspect", "patients.csv")[0] == 130
     denied = PermissionError(13, "Permission denied", "secret.csv")
-    monkeypatch.setattr("sarlearn.cli.inspect.inspect", raise_later(denied))
+    monkeypatch.setattr("sarlearn.cli.small.inspect", raise_later(denied))
     assert call("inspect", "patients.csv")[2] == "Error: secret.csv: Permission denied.\n"
-    monkeypatch.setattr("sarlearn.cli.inspect.inspect", raise_later(click.ClickException("no")))
+    monkeypatch.setattr("sarlearn.cli.small.inspect", raise_later(click.ClickException("no")))
     assert call("inspect", "patients.csv")[::2] == (2, "Error: no\n")
     monkeypatch.setattr("os.access", lambda path, mode, **more: mode != os.W_OK)
     assert "may not be written" in call("predict", "model.skops", "patients.csv", "-o", "n.csv")[2]
@@ -215,6 +215,6 @@ def test_a_full_disk_behind_standard_output_is_named(monkeypatch, tmp_path, caps
     def full(*texts, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sarlearn.cli.inspect.print_text", full)
+    monkeypatch.setattr("sarlearn.cli.small.print_text", full)
     assert cli.run(["inspect", str(tmp_path / "t.csv")]) == 2
     assert "no space left to write to standard output" in capsys.readouterr().err

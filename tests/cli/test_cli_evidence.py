@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sarlearn.cli.evidence import parse_class_prior
+from sarlearn.cli.table import parse_class_prior
 from table_data import patients
 
 COLUMNS = ["--label", "diagnosed", "--id", "patient_id", "--propensity", "age"]

@@ -1,12 +1,155 @@
-"""Arguments of the ``sarlearn`` command. Only click is imported here; the work comes later."""
+"""Arguments and options of the ``sarlearn`` command. Click is imported here; work comes later."""
 
 import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import click
 
 from sarlearn import __version__
-from sarlearn.cli import options as opt
-from sarlearn.cli import paths
+from sarlearn.cli import terminal
+
+TABLE = click.argument("table", type=click.Path(dir_okay=True))
+LABEL = click.option("--label", required=True, help="Column that says which rows are labelled.")
+POSITIVE = click.option(
+    "--positive",
+    help="Value of the label column that means labelled, where it is not 1, true, yes, labelled "
+    "or the only one beside empty cells.",
+)
+ID = click.option("--id", "id_column", help="Column that names the rows; not learned from.")
+DROP = click.option(
+    "--drop", multiple=True, help="Column to leave out. May be repeated, or a list: a,b."
+)
+PROPENSITY = click.option(
+    "--propensity",
+    multiple=True,
+    help="Column that decides who among the positives gets labelled. May be repeated, or a list: "
+    "a,b. Without any, all positives count as equally likely to be labelled (SCAR).",
+)
+PROPENSITY_ONLY = click.option(
+    "--propensity-only",
+    multiple=True,
+    help="The same, for a column that has no place in the class model, such as effort or clinic. "
+    "May be repeated, or a list: a,b.",
+)
+AUDITED = click.option(
+    "--audited",
+    metavar="COLUMN|FILE",
+    help="What someone found who checked some rows: a column of the table with yes, no or nothing, "
+    "or the filled-in file of 'sarlearn audit'.",
+)
+AUDIT_PROBABILITY = click.option(
+    "--audit-probability",
+    metavar="COLUMN",
+    help="Column with the probability with which each checked row was drawn.",
+)
+CLASS_PRIOR = click.option(
+    "--class-prior",
+    metavar="SHARE",
+    help="Share of positives known from elsewhere: 0.12, bounds 0.08,0.15, or a mean and its "
+    "standard error 0.12+-0.02.",
+)
+WEIGHT = click.option(
+    "--weight", help="Column that says how many rows each row stands for; not learned from."
+)
+GROUPS = click.option(
+    "--groups",
+    help="Column of groups, such as patients or sites: rows of a group are held out and drawn "
+    "together. Not learned from.",
+)
+OUTPUT = click.option("-o", "--output", required=True, type=click.Path(), help="File to write.")
+FORCE = click.option("--force", is_flag=True, help="Replace output files that exist.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of what is drawn.")
+JOBS = click.option(
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Processes for --check; -1 is one per core.",
+)
+MAX_ITER = click.option(
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=500,
+    show_default=True,
+    help="Rounds at most.",
+)
+BATCHES = click.option(
+    "--batches/--in-memory",
+    default=None,
+    help="Read a table of Parquet or Arrow files in batches, in little memory, or all at once. By "
+    "default in batches where memory would not do.",
+)
+RAW = click.option(
+    "--raw",
+    is_flag=True,
+    help="Leave strongly skewed columns as they are; else they enter on a logarithmic scale.",
+)
+DATES = click.option(
+    "--dates",
+    type=click.Choice(["days"]),
+    help="Turn columns of dates into days since the first, year and weekday; without it they are "
+    "refused.",
+)
+LABEL_AGAIN = click.option("--label", help="Label column, where it is not named as in the fit.")
+ID_AGAIN = click.option("--id", "id_column", help="Identifier column, likewise.")
+
+_READING = (
+    click.option("--sep", help="Separator of a text file; by default found in its first line."),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        help="Decimal sign of a text file; by default found in its cells.",
+    ),
+    click.option("--encoding", help="Of a text file; by default UTF-8, else Latin-1 with a note."),
+    click.option(
+        "--na",
+        multiple=True,
+        help="Word that stands for a missing cell, besides NA, NaN, null. May be repeated.",
+    ),
+)
+
+
+def reading(command: Callable) -> Callable:
+    """Options on how a text file is written, handed on together as ``reading``."""
+
+    @wraps(command)
+    def with_reading(*, sep, decimal, encoding, na, **options: Any):
+        given = {"separator": sep, "decimal": decimal, "encoding": encoding, "missing": list(na)}
+        if sep is not None and len(sep.replace("\\t", "\t")) != 1:
+            raise click.UsageError(f"--sep must be one character, such as ';'; got {sep!r}.")
+        if sep is not None:
+            given["separator"] = sep.replace("\\t", "\t")
+        return command(reading={k: v for k, v in given.items() if v}, **options)
+
+    for option in reversed(_READING):
+        with_reading = option(with_reading)
+    return with_reading
+
+
+def taking(*options: Callable) -> Callable:
+    """Several options as one decorator, in the order of the help."""
+
+    def decorate(command: Callable) -> Callable:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _made(kind: Any, options: dict[str, Any]) -> Any:
+    """An object of the options that belong to it, which are taken out."""
+    mine = [name for name in kind.__dataclass_fields__ if name in options]
+    return kind(**{name: options.pop(name) for name in mine})
+
+
+def example(text: str) -> dict[str, str]:
+    """The example at the end of a command's help."""
+    lines = "\n".join(f"  {line}" for line in text.splitlines())
+    return {"epilog": f"\b\nExample:\n{lines}"}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -21,36 +164,34 @@ def app() -> None:
 
 
 @app.command(
-    **opt.example(
+    **example(
         "sarlearn fit patients.csv --label diagnosed --propensity age,insurance \\\n"
         "    --id patient -o model.skops --report report.html"
     )
 )
-@opt.TABLE
-@opt.LABEL
-@opt.POSITIVE
-@opt.PROPENSITY
-@opt.PROPENSITY_ONLY
-@opt.ID
-@opt.DROP
-@opt.WEIGHT
-@opt.GROUPS
-@opt.RAW
-@opt.DATES
-@opt.reading
+@taking(
+    TABLE,
+    LABEL,
+    POSITIVE,
+    PROPENSITY,
+    PROPENSITY_ONLY,
+    ID,
+    DROP,
+    WEIGHT,
+    GROUPS,
+    RAW,
+    DATES,
+    reading,
+)
 @click.option(
     "--method",
     type=click.Choice(["cross-fit", "sar-em"]),
-    show_default="cross-fit",
+    default="cross-fit",
+    show_default=True,
     help="sar-em is the paper's method; cross-fit takes out its bias, for about ten times the "
     "work, and says how sure the class prior is.",
 )
-@opt.MAX_ITER
-@opt.AUDITED
-@opt.AUDIT_PROBABILITY
-@opt.CLASS_PRIOR
-@opt.SEED
-@opt.OUTPUT
+@taking(MAX_ITER, AUDITED, AUDIT_PROBABILITY, CLASS_PRIOR, SEED, OUTPUT)
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
 @click.option(
     "--check",
@@ -58,7 +199,7 @@ def app() -> None:
     help="Also test one label frequency for all, resample for intervals, and try other "
     "choices: some two hundred refits.",
 )
-@opt.JOBS
+@JOBS
 @click.option(
     "--dask",
     is_flag=False,
@@ -67,57 +208,47 @@ def app() -> None:
     help="Work on a Dask cluster: on this machine's cores, or that of the scheduler at ADDRESS "
     "(tcp://host:port).",
 )
-@opt.BATCHES
-@opt.JSON
-@opt.FORCE
+@taking(BATCHES, JSON, FORCE)
 def fit(**options) -> None:
     """Fit a model to TABLE and save it."""
     force = options.pop("force")
     if options["dask"] is None:
-        paths.check_input(options["table"])
+        terminal.check_input(options["table"])
     else:
-        paths.check_pattern(options["table"])
+        terminal.check_pattern(options["table"])
     outputs = (options["output"], options["report"])
     inputs = [options["table"], options["audited"] or options["table"]]
-    paths.check_outputs(*outputs, force=force, inputs=inputs)
-    paths.check_model_output(options["output"])
-    paths.check_report_output(options["report"])
-    from sarlearn.cli.fit import fit
+    terminal.check_outputs(*outputs, force=force, inputs=inputs)
+    terminal.check_model_output(options["output"])
+    terminal.check_report_output(options["report"])
+    from sarlearn.cli.fit import Learning, fit
+    from sarlearn.cli.table import Roles
 
-    fit(**options)
+    fit(_made(Roles, options), _made(Learning, options), **options)
 
 
-@app.command(**opt.example("sarlearn inspect patients.csv"))
-@opt.TABLE
-@opt.DROP
-@opt.RAW
-@opt.reading
-@opt.JSON
+@app.command(**example("sarlearn inspect patients.csv"))
+@taking(TABLE, DROP, RAW, reading, JSON)
 def inspect(**options) -> None:
     """Show how each column of TABLE is read: its kind, gaps, values, and what stands out."""
-    paths.check_input(options["table"])
-    from sarlearn.cli.inspect import inspect
+    terminal.check_input(options["table"])
+    from sarlearn.cli.small import inspect
 
     inspect(**options)
 
 
 def _check_model_and_table(options: dict) -> None:
-    paths.check_input(options["model"], table=False)
-    paths.check_input(options["table"])
+    terminal.check_input(options["model"], table=False)
+    terminal.check_input(options["table"])
     inputs = [options["model"], options["table"]]
-    paths.check_outputs(options["output"], force=options.pop("force"), inputs=inputs)
+    terminal.check_outputs(options["output"], force=options.pop("force"), inputs=inputs)
 
 
-@app.command(**opt.example("sarlearn predict model.skops patients.csv -o scored.csv"))
+@app.command(**example("sarlearn predict model.skops patients.csv -o scored.csv"))
 @click.argument("model", type=click.Path())
-@opt.TABLE
-@opt.OUTPUT
-@opt.TABLE_AGAIN[0]
-@opt.TABLE_AGAIN[1]
-@opt.reading
+@taking(TABLE, OUTPUT, LABEL_AGAIN, ID_AGAIN, reading)
 @click.option("--keep-all", is_flag=True, help="Write all columns of the table, not only the id.")
-@opt.JSON
-@opt.FORCE
+@taking(JSON, FORCE)
 def predict(**options) -> None:
     """Score the rows of TABLE with a saved MODEL.
 
@@ -125,18 +256,15 @@ def predict(**options) -> None:
     table; where the label column is present, also the posterior.
     """
     _check_model_and_table(options)
-    paths.check_table_output(options["output"])
+    terminal.check_table_output(options["output"])
     from sarlearn.cli.predict import predict
 
     predict(**options)
 
 
-@app.command(**opt.example("sarlearn report model.skops patients.csv -o report.html"))
+@app.command(**example("sarlearn report model.skops patients.csv -o report.html"))
 @click.argument("model", type=click.Path())
-@opt.TABLE
-@opt.OUTPUT
-@opt.TABLE_AGAIN[0]
-@opt.TABLE_AGAIN[1]
+@taking(TABLE, OUTPUT, LABEL_AGAIN, ID_AGAIN)
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -149,23 +277,19 @@ def predict(**options) -> None:
     is_flag=True,
     help="Also test, resample and try other choices, as fit --check does.",
 )
-@opt.JOBS
-@opt.SEED
-@opt.reading
-@opt.JSON
-@opt.FORCE
+@taking(JOBS, SEED, reading, JSON, FORCE)
 def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
     _check_model_and_table(options)
-    paths.check_report_output(options["output"])
+    terminal.check_report_output(options["output"])
     from sarlearn.cli.report import report
 
     report(**options)
 
 
-@app.command(**opt.example("sarlearn audit model.skops patients.csv -n 100 -o to_check.csv"))
+@app.command(**example("sarlearn audit model.skops patients.csv -n 100 -o to_check.csv"))
 @click.argument("model", type=click.Path())
-@opt.TABLE
+@TABLE
 @click.option(
     "-n",
     type=click.IntRange(min=1),
@@ -173,9 +297,7 @@ def report(**options) -> None:
     show_default=True,
     help="Rows to suggest.",
 )
-@opt.OUTPUT
-@opt.TABLE_AGAIN[0]
-@opt.TABLE_AGAIN[1]
+@taking(OUTPUT, LABEL_AGAIN, ID_AGAIN)
 @click.option(
     "--audited",
     type=click.Path(),
@@ -197,9 +319,7 @@ def report(**options) -> None:
     show_default=True,
     help="What the page asks about each row.",
 )
-@opt.SEED
-@opt.JSON
-@opt.FORCE
+@taking(SEED, JSON, FORCE)
 def audit(**options) -> None:
     """Suggest rows of TABLE to check, so that the share of positives gets surer.
 
@@ -208,35 +328,30 @@ def audit(**options) -> None:
     Then fit again with --audited.
     """
     inputs = [options["model"], options["table"], options["audited"] or options["table"]]
-    paths.check_audit_output(options["output"])
-    paths.check_input(inputs[0], table=False)
+    terminal.check_audit_output(options["output"])
+    terminal.check_input(inputs[0], table=False)
     for table in inputs[1:]:
-        paths.check_input(table)
+        terminal.check_input(table)
     going_on = options["serve"] and os.path.exists(options["output"])
-    paths.check_outputs(options["output"], force=options["force"] or going_on, inputs=inputs)
+    terminal.check_outputs(options["output"], force=options["force"] or going_on, inputs=inputs)
     from sarlearn.cli.audit import audit
 
     audit(**options)
 
 
 @app.command(
-    **opt.example("sarlearn check patients.csv --label diagnosed --candidates age,insurance,region")
+    **example("sarlearn check patients.csv --label diagnosed --candidates age,insurance,region")
 )
-@opt.TABLE
-@opt.LABEL
+@taking(TABLE, LABEL)
 @click.option(
     "--candidates",
+    "propensity",
     multiple=True,
     required=True,
     help="Column that may decide who among the positives gets labelled. May be repeated, or a "
     "list: a,b.",
 )
-@opt.POSITIVE
-@opt.ID
-@opt.DROP
-@opt.RAW
-@opt.DATES
-@opt.reading
+@taking(POSITIVE, ID, DROP, RAW, DATES, reading)
 @click.option("--flexible", is_flag=True, help="Let boosted trees help the class model.")
 @click.option(
     "--draws",
@@ -252,21 +367,22 @@ def audit(**options) -> None:
     show_default=True,
     help="Resamples that show how stable the choice is.",
 )
-@opt.SEED
-@opt.JSON
+@taking(SEED, JSON)
 def check(**options) -> None:
     """Does labelling in TABLE depend on columns, and on which?
 
     Tests whether one label frequency for all positives is tenable, and suggests columns for
     --propensity among the candidates.
     """
-    paths.check_input(options["table"])
+    terminal.check_input(options["table"])
     from sarlearn.cli.check import check
+    from sarlearn.cli.table import Roles
 
-    check(**options)
+    options["propensity_option"] = "--candidates"
+    check(_made(Roles, options), **options)
 
 
-@app.command(**opt.example("sarlearn sql model.skops --table patients -o score.sql"))
+@app.command(**example("sarlearn sql model.skops --table patients -o score.sql"))
 @click.argument("model", type=click.Path())
 @click.option("--table", required=True, help="Table to score in the database, as in schema.table.")
 @click.option(
@@ -278,22 +394,22 @@ def check(**options) -> None:
 )
 @click.option("--labelled", help="SQL condition that holds for labelled rows, as in 'sick = 1'.")
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of printing.")
-@opt.FORCE
+@FORCE
 def sql(**options) -> None:
     """Turn a saved MODEL into a query that scores rows where they are.
 
     The query gives probability, propensity and posterior beside the columns of the table; the
     posterior is that of unlabelled rows, unless --labelled says which rows are labelled.
     """
-    paths.check_input(options["model"], table=False)
+    terminal.check_input(options["model"], table=False)
     force = options.pop("force")
-    paths.check_outputs(options["output"], force=force, inputs=[options["model"]])
-    from sarlearn.cli.sql import sql
+    terminal.check_outputs(options["output"], force=force, inputs=[options["model"]])
+    from sarlearn.cli.small import sql
 
     sql(**options)
 
 
-@app.command(**opt.example("sarlearn demo --report demo.html"))
+@app.command(**example("sarlearn demo --report demo.html"))
 @click.option(
     "--report",
     "report_path",
@@ -304,6 +420,6 @@ def sql(**options) -> None:
 )
 def demo(report_path: str) -> None:
     """Show on data that ships with scikit-learn why biased labels matter."""
-    from sarlearn.cli.demo import demo
+    from sarlearn.cli.small import demo
 
     demo(report_path)

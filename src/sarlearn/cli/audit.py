@@ -13,9 +13,8 @@ from sklearn.pipeline import Pipeline
 
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
-from sarlearn.cli.common import collected_warnings, print_json, print_text
 from sarlearn.cli.predict import features, neutral_note, open_both, read_labels
-from sarlearn.cli.progress import progress
+from sarlearn.cli.terminal import collected_warnings, print_json, print_text, progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import answer_words, audit_table, read_answers
 from sarlearn.tables.columns import as_frame

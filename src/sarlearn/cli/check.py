@@ -4,15 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn.cli.common import (
-    Roles,
+from sarlearn.cli.table import Roles, read_labelled
+from sarlearn.cli.terminal import (
     collected_warnings,
     print_json,
     print_rows,
     print_text,
-    read_labelled,
+    progress,
 )
-from sarlearn.cli.progress import progress
 from sarlearn.inspection import (
     PropensitySelection,
     SCARTestResult,
@@ -27,12 +26,9 @@ from sarlearn.tables.names import origin
 
 
 def check(
+    roles: Roles,
+    *,
     table: str,
-    label: str,
-    positive: str | None,
-    candidates: tuple[str, ...],
-    id_column: str | None,
-    drop: tuple[str, ...],
     raw: bool,
     dates: str | None,
     reading: dict[str, Any],
@@ -43,26 +39,22 @@ def check(
     as_json: bool,
 ) -> None:
     """Test SCAR against the candidates, and say which of them are needed."""
-    roles = Roles(label, positive, candidates, id_column, drop, propensity_option="--candidates")
     with collected_warnings(), progress(f"Reading {table}"):
         rows = read_labelled(table, roles, reading)
-        candidates = rows.roles.propensity
         encoder = TableEncoder(
             drop=rows.roles.left_out, skewed="raw" if raw else "log", dates=dates or "refuse"
         )
-        matrix = encoder.fit_transform(rows.frame)
-    made = [date_source(origin(name)) for name in encoder.feature_names_out_]
+        X = np.asarray(encoder.fit_transform(rows.frame), dtype=np.float64)
     columns_of: dict[str, list[int]] = {}
-    for j, name in enumerate(made):
-        columns_of.setdefault(name, []).append(j)
+    for j, name in enumerate(encoder.feature_names_out_):
+        columns_of.setdefault(date_source(origin(name)), []).append(j)
+    s, candidates = rows.s, rows.roles.propensity
     groups = {name: columns_of.get(name, []) for name in candidates}
     bare = [name for name, columns in groups.items() if not columns]
     if bare:
         raise ValueError(
             f"--candidates: {', '.join(bare)} has one value only, and decides nothing."
         )
-    s = rows.s
-    X = np.asarray(matrix, dtype=np.float64)
     everything = [j for columns in groups.values() for j in columns]
     with collected_warnings() as messages:
         with progress("Testing one label frequency for all"):

@@ -1,26 +1,28 @@
 """``sarlearn fit``."""
 
+import contextlib
 import sys
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sarlearn._words import about, odds_sentence
-from sarlearn.cli.common import (
-    Roles,
-    Rows,
+from sarlearn.cli.large import BatchTable, DaskTable, cluster, in_batches
+from sarlearn.cli.table import LabelledTable, Roles, audit_columns, parse_class_prior, read_labelled
+from sarlearn.cli.terminal import (
     collected_warnings,
     command_line,
     print_json,
     print_rows,
     print_text,
     print_warnings,
-    read_labelled,
+    progress,
     table_warnings_said,
+    watched,
 )
-from sarlearn.cli.evidence import audit_columns, parse_class_prior, read_audits
-from sarlearn.cli.large import LargeTable, in_batches
-from sarlearn.cli.progress import progress, watched
 from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.reporting.checks import check_sentences
 from sarlearn.reporting.words import relative_sentence, unsure
@@ -28,125 +30,189 @@ from sarlearn.saving import save
 from sarlearn.tables.pipeline import TablePipeline, make_table_classifier
 
 
+@dataclass(frozen=True)
+class Learning:
+    """How a model is made of a table, whatever its rows lie in."""
+
+    method: str
+    raw: bool
+    dates: str | None
+    max_iter: int
+    class_prior: str | None
+    seed: int
+
+    def model(self, roles: Roles) -> TablePipeline:
+        settings: dict[str, Any] = {"random_state": self.seed} if self.method != "sar-em" else {}
+        if self.class_prior is not None:
+            settings["class_prior"] = parse_class_prior(self.class_prior)
+        return make_table_classifier(
+            roles.propensity,
+            method=self.method,
+            propensity_only=roles.propensity_only,
+            drop=roles.left_out,
+            skewed="raw" if self.raw else "log",
+            dates=self.dates or "refuse",
+            max_iter=self.max_iter,
+            **settings,
+        )
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model, the table it was fitted to, and the rows of it that a report looks at."""
+
+    model: TablePipeline
+    rows: LabelledTable | BatchTable | DaskTable
+    frame: Any
+    s: np.ndarray
+    messages: list[Warning]
+
+    @property
+    def whole(self) -> dict[str, int] | None:
+        """Counts of all rows, where the report sees a sample of them."""
+        if isinstance(self.rows, LabelledTable):
+            return None
+        return {"rows": self.rows.n_rows, "labelled": self.rows.n_labelled}
+
+
 def fit(
+    roles: Roles,
+    learning: Learning,
+    *,
     table: str,
-    label: str,
-    positive: str | None,
-    propensity: tuple[str, ...],
-    propensity_only: tuple[str, ...],
-    id_column: str | None,
-    drop: tuple[str, ...],
-    weight: str | None,
-    groups: str | None,
-    raw: bool,
-    dates: str | None,
     reading: dict[str, Any],
-    method: str | None,
-    max_iter: int,
     audited: str | None,
     audit_probability: str | None,
-    class_prior: str | None,
-    seed: int,
+    dask: str | None,
+    batches: bool | None,
     output: str,
     report: str | None,
     check: bool,
     jobs: int,
-    dask: str | None,
-    batches: bool | None,
     as_json: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
-    method = method or "cross-fit"
-    settings: dict[str, Any] = {"random_state": seed} if method == "cross-fit" else {}
-    if class_prior is not None:
-        settings["class_prior"] = parse_class_prior(class_prior)
-    audits = audit_columns(audited, audit_probability)
-    roles = Roles(
-        label,
-        positive,
-        propensity,
-        id_column,
-        drop,
-        weight,
-        groups,
-        propensity_only=propensity_only,
-        audits=tuple(audits),
-    )
-
-    def build(roles: Roles) -> TablePipeline:
-        return make_table_classifier(
-            roles.propensity,
-            method=method,
-            propensity_only=roles.propensity_only,
-            drop=roles.left_out,
-            skewed="raw" if raw else "log",
-            dates=dates or "refuse",
-            max_iter=max_iter,
-            **settings,
+    evidence = (audited, audit_probability)
+    roles = replace(roles, audits=tuple(audit_columns(*evidence)))
+    with contextlib.ExitStack() as stack:
+        if dask is not None:
+            _refuse_on_dask(roles, reading)
+            stack.enter_context(cluster(dask))
+        found = _fitted(
+            learning,
+            roles,
+            lambda: _read(table, roles, reading, evidence, dask is not None, batches),
+            f"Reading {table}",
         )
-
-    whole, together = None, None
-    if dask is not None:
-        _check_dask(roles, reading)
-        model, frame, s, word, whole, messages = _fit_on_dask(
-            build, dask, table, roles, audited, audit_probability
-        )
-    elif in_batches(table, batches):
-        _check_batches(roles, audited)
-        model, frame, s, word, whole, messages = _fit_in_batches(build, table, roles)
-    else:
-        with collected_warnings() as messages:
-            with progress(f"Reading {table}"):
-                rows = read_labelled(table, roles, reading)
-                found = read_audits(audited, audit_probability, rows.frame, id_column)
-            frame, s, word = rows.frame, rows.s, rows.labels.word
-            together = rows.groups
-            model = build(rows.roles)
-            with progress(f"Fitting {len(frame):,} rows") as show, watched(model[-1], show):
-                model.fit(frame, s, **_fit_settings(model, rows, found))
     notes = {
-        "label": label,
-        "label_word": word,
-        "positive": positive,
-        "id": id_column,
+        "label": roles.label,
+        "label_word": found.rows.labels.word,
+        "positive": roles.positive,
+        "id": roles.id_column,
         "source": Path(table).name,
         "reading": reading,
-        "rows": len(s) if whole is None else whole["rows"],
-        "labelled": int(s.sum()) if whole is None else whole["labelled"],
+        "rows": found.rows.n_rows,
+        "labelled": found.rows.n_labelled,
     }
-    save(model, output, notes=notes)  # before the checks, which may be stopped
-    checks = None
-    if check:
-        checks = _checked(model, frame, s, together, jobs, seed)
-    with progress("Comparing with simpler assumptions"), table_warnings_said():
-        summary = summarize(
-            model,
-            frame,
-            s,
-            ids=None if id_column is None else list(frame[id_column]),
-            id_name=id_column,
-            source=Path(table).name,
-            label=label,
-            warnings=[*messages, *([_weighted(model[-1])] if weight else [])],
-            checks=checks,
-            whole=whole,
-            command=command_line(),
-        )
-    print_warnings(summary["warnings"], messages)
+    save(found.model, output, notes=notes)  # before the checks, which may be stopped
+    checks = _checked(found, jobs, learning.seed) if check else None
+    summary = _summary(found, roles, Path(table).name, checks)
+    print_warnings(summary["warnings"], found.messages)
     if report is not None:
-        with progress("Drawing the report"):
-            page = Report(summary)
-            page.to_html()
-    if report is not None:
-        try:
-            page.save(report)
-        except OSError as error:
-            raise OSError(f"{error} The model was written to {output}.") from error
+        _write_report(summary, report, output)
     if as_json:
         print_json(summary)
     else:
         print_summary(summary)
         print_text(f"\nWrote {output}" + (f" and {report}" if report is not None else "") + ".")
+
+
+def _read(table: str, roles: Roles, reading, evidence, on_dask: bool, batches: bool | None):
+    """The table, in memory or in parts."""
+    if on_dask:
+        return DaskTable(table, roles, *evidence)
+    if in_batches(table, batches):
+        _refuse_in_batches(roles, evidence[0])
+        return BatchTable(table, roles)
+    return read_labelled(table, roles, reading, *evidence)
+
+
+def _fitted(learning: Learning, roles: Roles, read, doing: str) -> Fitted:
+    with collected_warnings() as messages:
+        with progress(doing):
+            rows = read()
+        model = learning.model(rows.roles)
+        with progress(f"Fitting {rows.n_rows:,} rows") as show, watched(model[-1], show):
+            model.fit(*rows.learned_from(), **_metadata(model, rows.known()))
+    with progress("Reading a sample"):
+        frame, s = rows.sample()
+    return Fitted(model, rows, frame, s, messages)
+
+
+def _metadata(model: TablePipeline, known: dict[str, Any]) -> dict[str, Any]:
+    """Weights, groups and audits, under the names by which a pipeline hands them on."""
+    step, taken = model.steps[-1][0], signature(model[-1].fit).parameters
+    for name in known:
+        if name not in taken:
+            option = {"sample_weight": "--weight", "groups": "--groups"}.get(name, "--audited")
+            raise ValueError(
+                f"{option}: {type(model[-1]).__name__} takes none; use --method cross-fit."
+            )
+    return {f"{step}__{name}": values for name, values in known.items()}
+
+
+def _refuse_on_dask(roles: Roles, reading: dict[str, Any]) -> None:
+    given = {"--weight": roles.weight, "--groups": roles.groups, "--sep and the like": reading}
+    for option, value in given.items():
+        if value:
+            raise ValueError(f"--dask does not take {option}; leave it out, or fit in memory.")
+
+
+def _refuse_in_batches(roles: Roles, audited: str | None) -> None:
+    for option, value in {"--groups": roles.groups, "--audited": audited}.items():
+        if value:
+            raise ValueError(
+                f"{option} needs the rows in memory, and this table is fitted in batches: leave it "
+                "out, fit a sample of the rows, or insist with --in-memory."
+            )
+
+
+def _checked(found: Fitted, jobs: int, seed: int):
+    """What the checks found; None where they were interrupted, which does not lose the fit."""
+    groups = found.rows.known().get("groups") if found.whole is None else None
+    try:
+        with table_warnings_said():
+            return run_checks(
+                found.model,
+                found.frame,
+                found.s,
+                groups=groups,
+                n_jobs=jobs,
+                random_state=seed,
+                watch=progress,
+            )
+    except KeyboardInterrupt:
+        print("Warning: The checks were stopped. The fit is finished and is kept.", file=sys.stderr)
+        return None
+
+
+def _summary(found: Fitted, roles: Roles, source: str, checks) -> dict[str, Any]:
+    id_column = roles.id_column
+    by_weight = [_weighted(found.model[-1])] if roles.weight else []
+    with progress("Comparing with simpler assumptions"), table_warnings_said():
+        return summarize(
+            found.model,
+            found.frame,
+            found.s,
+            ids=None if id_column is None else list(found.frame[id_column]),
+            id_name=id_column,
+            source=source,
+            label=roles.label,
+            warnings=[*found.messages, *by_weight],
+            checks=checks,
+            whole=found.whole,
+            command=command_line(),
+        )
 
 
 def _weighted(final) -> str:
@@ -159,98 +225,14 @@ def _weighted(final) -> str:
     )
 
 
-def _fit_settings(model: TablePipeline, rows: Rows, audits) -> dict[str, Any]:
-    """Weights, groups and audits of the rows, under the names by which a pipeline hands them on."""
-    step = model.steps[-1][0]
-    given = {"sample_weight": rows.weight, "groups": rows.groups}
-    taken = signature(model[-1].fit).parameters
-    for name, values in given.items():
-        if values is not None and name not in taken:
-            option = "--weight" if name == "sample_weight" else "--groups"
-            raise ValueError(
-                f"{option}: {type(model[-1]).__name__} takes none; use --method cross-fit."
-            )
-    known = {name: values for name, values in given.items() if values is not None}
-    return {f"{step}__{name}": values for name, values in (known | audits).items()}
-
-
-def _checked(model, frame, s, groups, jobs: int, seed: int):
-    """What the checks found; None where they were interrupted, which does not lose the fit."""
+def _write_report(summary: dict[str, Any], report: str, output: str) -> None:
+    with progress("Drawing the report"):
+        page = Report(summary)
+        page.to_html()
     try:
-        with table_warnings_said():
-            return run_checks(
-                model, frame, s, groups=groups, n_jobs=jobs, random_state=seed, watch=progress
-            )
-    except KeyboardInterrupt:
-        print("Warning: The checks were stopped. The fit is finished and is kept.", file=sys.stderr)
-        return None
-
-
-def _check_dask(roles: Roles, reading: dict[str, Any]) -> None:
-    given = {"--weight": roles.weight, "--groups": roles.groups, "--sep and the like": reading}
-    for option, value in given.items():
-        if value:
-            raise ValueError(f"--dask does not take {option}; leave it out, or fit in memory.")
-
-
-def _check_batches(roles: Roles, audited: str | None) -> None:
-    given = {"--groups": roles.groups, "--audited": audited}
-    for option, value in given.items():
-        if value:
-            raise ValueError(
-                f"{option} needs the rows in memory, and this table is fitted in batches: leave it "
-                "out, fit a sample of the rows, or insist with --in-memory."
-            )
-
-
-def _fit_in_batches(build, table: str, roles: Roles):
-    """Fit chunk by chunk; come back with a sample of the rows, and counts of all of them."""
-    with progress(f"Reading {table}"):
-        rows = LargeTable(table, roles)
-    model = build(rows.roles)
-    weight = {f"{model.steps[-1][0]}__sample_weight": roles.weight} if roles.weight else {}
-    with (
-        collected_warnings() as messages,
-        progress(f"Fitting {rows.n_rows:,} rows in batches") as show,
-        watched(model[-1], show),
-    ):
-        model.fit(rows.batches(), rows.roles.label, **weight)
-    with progress("Reading a sample"):
-        frame, s = rows.sample()
-    whole = {"rows": rows.n_rows, "labelled": rows.n_labelled}
-    return model, frame, s, rows.labels.word, whole, messages
-
-
-def _fit_on_dask(
-    build,
-    address: str,
-    table: str,
-    roles: Roles,
-    audited: str | None,
-    audit_probability: str | None,
-):
-    """Fit there; come back with a sample of the rows, and counts of all of them."""
-    from sarlearn.cli import fit_dask
-
-    with fit_dask.cluster(address):
-        with progress(f"Reading {table}"):
-            rows = fit_dask.read_labelled(table, roles)
-            parts, s, labels, (n_rows, n_labelled), roles = rows
-            audits = fit_dask.read_audits(
-                audited, audit_probability, parts, int(n_rows), roles.id_column
-            )
-        model = build(roles)
-        step = model.steps[-1][0]
-        with (
-            collected_warnings() as messages,
-            progress(f"Fitting {n_rows:,} rows") as show,
-            watched(model[-1], show),
-        ):
-            model.fit(parts, s, **{f"{step}__{name}": found for name, found in audits.items()})
-        with progress("Reading a sample"):
-            frame, s = fit_dask.sample(parts, s, int(n_rows), roles.label)
-    whole = {"rows": int(n_rows), "labelled": int(n_labelled)}
-    return model, frame, s, labels.word, whole, messages
+        page.save(report)
+    except OSError as error:
+        raise OSError(f"{error} The model was written to {output}.") from error
 
 
 def _ranges(certainty: dict[str, Any] | None) -> list[list[str]]:

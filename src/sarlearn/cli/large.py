@@ -1,7 +1,11 @@
-"""Tables in Parquet or Arrow files, of any size: chunk by chunk, and whether they would fit."""
+"""Tables of any size: Parquet or Arrow files chunk by chunk, or in parts on a Dask cluster."""
 
+import contextlib
 import os
+import sys
 from collections.abc import Iterator
+from glob import glob
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +13,19 @@ import numpy as np
 from sarlearn.backends.batches import Batches
 from sarlearn.backends.batches.source import ahead, dataset_of, read_batches, rechunked
 from sarlearn.backends.memory import free_memory
-from sarlearn.cli.common import Roles, check_enough
+from sarlearn.cli.table import (
+    Roles,
+    audit_columns,
+    check_audit_columns,
+    check_enough,
+    is_file,
+    read_audits,
+    read_filled,
+)
+from sarlearn.tables.audits import spread_answers
+from sarlearn.tables.columns import as_frame, values_of
 from sarlearn.tables.formats import is_several, table_kind
 from sarlearn.tables.labels import Labels, parse_labels
-from sarlearn.tables.read import table_backend
 
 # Rows that are looked at for the report.
 SAMPLE_ROWS = 50_000
@@ -21,6 +34,7 @@ NUMBER_BYTES, WORD_BYTES = 120, 450
 # Share of the free memory that it may take.
 ENOUGH = 0.8
 CHUNK_ROWS = 2**16
+ANSWER_WITHIN = "10s"  # a scheduler that is there
 
 
 def is_columnar(table: str) -> bool:
@@ -53,7 +67,7 @@ def needed_memory(table: str) -> float:
     return float(data.count_rows() * per_row)
 
 
-class LargeTable:
+class BatchTable:
     """A table whose labels are understood, to be read chunk by chunk.
 
     Parameters
@@ -92,11 +106,16 @@ class LargeTable:
                 )
         return counts
 
-    def batches(self) -> Batches:
-        """What to learn from: the columns in use, labels as 0 and 1, and the weight."""
+    def learned_from(self) -> tuple[Batches, str]:
+        """The columns in use with labels as 0 and 1 and the weight; and which one is the label."""
         out = {*self.roles.left_out} - {self.roles.label, self.roles.weight}
         names = [name for name in self.columns if name not in out]
-        return Batches(lambda: map(self._with_labels, read_batches(self._data, names)))
+        parts = Batches(lambda: map(self._with_labels, read_batches(self._data, names)))
+        return parts, self.roles.label
+
+    def known(self) -> dict[str, Any]:
+        """What ``fit`` is told beside the labels."""
+        return {"sample_weight": self.roles.weight} if self.roles.weight else {}
 
     def _with_labels(self, batch):
         import pyarrow as pa
@@ -119,7 +138,7 @@ class LargeTable:
             parts.append(batch.take(pa.array(range(-first % every, len(batch), every))))
             first += len(batch)
         some = pa.Table.from_batches([self._with_labels(part) for part in parts])
-        return data_frame(some), some.column(self.roles.label).to_numpy().astype(int)
+        return some.to_pandas(), some.column(self.roles.label).to_numpy().astype(int)
 
 
 def chunks(table: str) -> Iterator:
@@ -127,10 +146,139 @@ def chunks(table: str) -> Iterator:
     return ahead(rechunked(read_batches(dataset_of(table)), CHUNK_ROWS))
 
 
-def data_frame(table):
-    """An Arrow table in the library that tables are read with."""
-    if table_backend() == "pandas":
-        return table.to_pandas()
-    import polars as pl
+class DaskTable:
+    """The files that a pattern names, on a cluster, with their labels (lazy) and audits."""
 
-    return pl.from_arrow(table)
+    def __init__(self, pattern: str, roles: Roles, audited: str | None, probability: str | None):
+        from sarlearn.backends.dask.read import each_partition
+
+        self.parts = read_partitions(pattern, roles.id_column)
+        self.roles = roles.in_table(self.parts)
+        label = self.roles.label
+        seen = each_partition(self.parts[[label]], _distinct, label)
+        different = _series(sorted(set().union(*seen), key=str))
+        self.labels = parse_labels(different, label, positive=roles.positive)
+        self.s = self.parts[label].map_partitions(
+            _labels, label, self.labels.word, roles.positive, meta=(label, np.int64)
+        )
+        counts = np.sum(each_partition(self.s.to_frame(), _counts, label), axis=0)
+        self.n_rows, self.n_labelled = map(int, counts)
+        check_enough(self.n_labelled, self.n_rows, label)
+        self._audits = self._read_audits(audited, probability)
+
+    def learned_from(self):
+        """The table and its labels, where they lie."""
+        return self.parts, self.s
+
+    def known(self) -> dict[str, Any]:
+        """What ``fit`` is told beside the labels."""
+        return self._audits
+
+    def sample(self) -> tuple[Any, np.ndarray]:
+        """Evenly spaced rows of the table, brought here, and their labels."""
+        import pandas as pd
+
+        from sarlearn.backends.dask.read import each_partition
+
+        label, every = self.roles.label, -(-self.n_rows // SAMPLE_ROWS)
+        both = self.parts.assign(**{label: self.s})
+        part = pd.concat(each_partition(both, _every, every), ignore_index=True)
+        return part, part[label].to_numpy()
+
+    def _read_audits(self, audited: str | None, probability: str | None) -> dict[str, np.ndarray]:
+        """Of the table come only the columns, or the rows, with answers."""
+        id_column = self.roles.id_column
+        if audited is None:
+            return {}
+        if is_file(audited):
+            filled = read_filled(audited, id_column)
+            return spread_answers(
+                filled, self.n_rows, lambda rows: take(self.parts, rows), id_column
+            )
+        check_audit_columns(self.parts, audited, probability)
+        named = audit_columns(audited, probability)
+        return read_audits(audited, probability, self.parts[named].compute(), id_column)
+
+
+@contextlib.contextmanager
+def cluster(address: str) -> Iterator[Any]:
+    """A client of the scheduler at an address; ``local`` starts one with this machine's cores."""
+    try:
+        import dask.dataframe  # noqa: F401
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError("--dask needs Dask: pip install 'sarlearn[dask]'") from error
+    with contextlib.ExitStack() as stack:
+        if address == "local":
+            address = stack.enter_context(LocalCluster(dashboard_address=":0", silence_logs=50))
+        try:
+            client = stack.enter_context(Client(address, timeout=ANSWER_WITHIN))
+        except OSError as error:
+            raise ValueError(f"--dask: no scheduler answers at {address}.") from error
+        print(f"Dask dashboard: {client.dashboard_link}", file=sys.stderr)
+        yield client
+
+
+def read_partitions(pattern: str, id_column: str | None):
+    """The files that a pattern names, as one Dask DataFrame."""
+    import dask.dataframe as dd
+
+    files = sorted(glob(pattern)) or [pattern]
+    endings = {Path(name).suffix for name in files}
+    if not Path(files[0]).exists():
+        raise FileNotFoundError(f"There is no file {pattern}.")
+    if endings <= {".parquet", ".pq"} or Path(files[0]).is_dir():
+        return dd.read_parquet(files if len(files) > 1 else files[0])
+    if endings == {".csv"}:
+        return dd.read_csv(files, dtype={id_column: str} if id_column else None)
+    raise ValueError(
+        f"--dask reads Parquet (.parquet) and CSV (.csv) files, all of one kind; {pattern} names "
+        f"{', '.join(sorted(endings))}."
+    )
+
+
+def take(table, rows: np.ndarray):
+    """Rows of the table, by their numbers, brought here in that order."""
+    import dask
+    import pandas as pd
+
+    from sarlearn.backends.dask.read import each_partition
+
+    ends = np.cumsum(each_partition(table, len))
+    order = np.argsort(rows)
+    cuts = np.split(rows[order], np.searchsorted(rows[order], ends[:-1]))
+    parts = [
+        table.partitions[k].map_partitions(_at, cut - (ends[k - 1] if k else 0), meta=table._meta)
+        for k, cut in enumerate(cuts)
+        if len(cut)
+    ]
+    found = pd.concat(dask.compute(*parts), ignore_index=True)
+    return found.iloc[np.argsort(order)]
+
+
+def _series(values):
+    import pandas as pd
+
+    return pd.Series(values, dtype=object)
+
+
+def _distinct(part, label: str) -> set:
+    return set(values_of(as_frame(part)[label]))
+
+
+def _labels(part, label: str, word: str, positive: str | None):
+    found = parse_labels(part, label, word=word, positive=positive, must_occur=False)
+    labelled = found.labelled
+    return part.__class__(labelled.astype(np.int64), index=part.index, name=label)
+
+
+def _counts(part, label: str) -> np.ndarray:
+    return np.array([len(part), int(part[label].sum())])
+
+
+def _at(part, rows: np.ndarray):
+    return part.iloc[rows]
+
+
+def _every(part, every: int):
+    return part.iloc[::every]

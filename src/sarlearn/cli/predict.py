@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from sarlearn._words import counted
-from sarlearn.cli.common import check_columns, collected_warnings
 from sarlearn.cli.large import chunks, is_columnar
-from sarlearn.cli.paths import STANDARD
-from sarlearn.cli.progress import progress
+from sarlearn.cli.table import check_columns
+from sarlearn.cli.terminal import STANDARD, collected_warnings, progress
 from sarlearn.saving import SavedModel, load_file
 from sarlearn.tables.columns import as_frame
 from sarlearn.tables.encoder import TableEncoder

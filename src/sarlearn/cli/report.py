@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from sarlearn.cli.common import (
+from sarlearn.cli.predict import features, open_both, read_labels
+from sarlearn.cli.terminal import (
     collected_warnings,
     command_line,
     print_json,
     print_text,
     print_warnings,
+    progress,
 )
-from sarlearn.cli.predict import features, open_both, read_labels
-from sarlearn.cli.progress import progress
 from sarlearn.reporting import Report, run_checks, summarize
 
 

@@ -1,15 +1,14 @@
-"""What the commands share: checked columns and files, progress, and text for the terminal."""
+"""Which columns of a table are for what, its labels, and what is known beside them."""
 
-import contextlib
-import json
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sarlearn.tables.audits import parse_audited, read_answers
 from sarlearn.tables.columns import as_frame, numbers, values_of, words
 from sarlearn.tables.formats import nearest
 from sarlearn.tables.labels import Labels, parse_labels
@@ -100,16 +99,36 @@ def split_names(frame, names: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LabelledTable:
     """A table with its labels."""
 
     frame: Any
     labels: Labels
     roles: Roles
+    audits: dict[str, np.ndarray]
 
     @property
     def s(self) -> np.ndarray:
         return self.labels.labelled.astype(int)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.s)
+
+    @property
+    def n_labelled(self) -> int:
+        return int(self.s.sum())
+
+    def learned_from(self) -> tuple[Any, np.ndarray]:
+        """The table, of which the model leaves out what it should, and its labels."""
+        return self.frame, self.s
+
+    sample = learned_from  # a report looks at all rows
+
+    def known(self) -> dict[str, Any]:
+        """What ``fit`` is told beside the labels."""
+        given = {"sample_weight": self.weight, "groups": self.groups}
+        return {name: values for name, values in given.items() if values is not None} | self.audits
 
     @property
     def weight(self) -> np.ndarray | None:
@@ -132,7 +151,13 @@ class Rows:
         return None if name is None else words(as_frame(self.frame), [name])[:, 0]
 
 
-def read_labelled(table: str, roles: Roles, reading: dict[str, Any]) -> Rows:
+def read_labelled(
+    table: str,
+    roles: Roles,
+    reading: dict[str, Any],
+    audited: str | None = None,
+    audit_probability: str | None = None,
+) -> LabelledTable:
     """The table and its labels, with every column that was named checked."""
     id_column = roles.id_column
     frame = read_table(table, text_columns=[id_column] if id_column else [], **reading)
@@ -142,7 +167,8 @@ def read_labelled(table: str, roles: Roles, reading: dict[str, Any]) -> Rows:
     warn_of_share(labels, roles.label)
     if id_column is not None:
         warn_of_repeats(frame, id_column)
-    return Rows(frame, labels, roles)
+    audits = read_audits(audited, audit_probability, frame, id_column)
+    return LabelledTable(frame, labels, roles, audits)
 
 
 def warn_of_share(labels: Labels, label: str) -> None:
@@ -188,72 +214,63 @@ def check_enough(n_labelled: int, n_rows: int, label: str) -> None:
         )
 
 
-@contextlib.contextmanager
-def collected_warnings() -> Iterator[list[Warning]]:
-    """Gather the warnings of a block, each once, and print them to stderr in the end."""
-    found: list[Warning] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield found
-    said = {" ".join(str(w.message).split()): w.message for w in caught}
-    found.extend(message for message in said.values() if isinstance(message, Warning))
-    for text in said:
-        print(f"Warning: {text}", file=sys.stderr)
+def audit_columns(audited: str | None, probability: str | None) -> list[str]:
+    """Columns of the table that hold audits, and are not to be learned from."""
+    if audited is None and probability is not None:
+        raise ValueError("--audit-probability belongs to --audited.")
+    if audited is None or is_file(audited):
+        if probability is not None:
+            raise ValueError(
+                "--audit-probability is for --audited COLUMN; a file of 'sarlearn audit' has its "
+                "own."
+            )
+        return []
+    return [audited, *([probability] if probability else [])]
 
 
-@contextlib.contextmanager
-def table_warnings_said() -> Iterator[None]:
-    """Say nothing of the table that was said when it was read."""
-    from sarlearn.exceptions import TableWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)
-        yield
+def is_file(audited: str) -> bool:
+    return Path(audited).is_file()
 
 
-def print_warnings(sentences: Sequence[str], said: Sequence[Warning]) -> None:
-    """Print warnings of a summary to stderr, but for those that were printed before."""
-    printed = {" ".join(str(warning).split()) for warning in said}
-    for sentence in sentences:
-        if sentence not in printed:
-            print(f"Warning: {sentence}", file=sys.stderr)
+def read_audits(
+    audited: str | None, probability: str | None, frame, id_column: str | None
+) -> dict[str, np.ndarray]:
+    """What ``fit`` takes about audits: from a file, or from columns of the table."""
+    if audited is None:
+        return {}
+    if is_file(audited):
+        return read_answers(read_filled(audited, id_column), frame, id_column)
+    check_audit_columns(frame, audited, probability)
+    found = {"audited": parse_audited(frame[audited], audited)}
+    if probability is not None:
+        found["audit_probability"] = numbers(as_frame(frame), [probability])[:, 0]
+    return found
 
 
-def command_line() -> str | None:
-    """The command as it was typed, for the record."""
-    import click
-
-    context = click.get_current_context(silent=True)
-    return None if context is None else context.obj
+def read_filled(audited: str, id_column: str | None):
+    """A file of rows to check, with answers."""
+    return read_table(audited, text_columns=[id_column] if id_column else [])
 
 
-def print_json(content: dict[str, Any]) -> None:
-    print(json.dumps(content, indent=2))
+def check_audit_columns(frame, audited: str, probability: str | None) -> None:
+    if Path(audited).suffix and audited not in list(frame.columns):
+        raise ValueError(f"--audited {audited!r} is neither a file nor a column of the table.")
+    check_columns(frame, "--audited", [audited])
+    check_columns(frame, "--audit-probability", [probability])
 
 
-def print_text(text: str) -> None:
-    """Print text as it is: what users name is not markup."""
-    print(text)
-
-
-def print_rows(
-    rows: Sequence[Sequence[str]], *, header: Sequence[str] = (), left: Sequence[int] = (0,)
-) -> None:
-    """Print aligned columns: those in ``left`` to the left, the others to the right."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=bool(header), header_style="bold", pad_edge=False)
-    for index, _ in enumerate(rows[0]):
-        table.add_column(
-            Text(header[index]) if header else "",
-            justify="left" if index in left else "right",
-            overflow="fold",
-        )
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 100
-    console.print(table)
+def parse_class_prior(text: str | None):
+    """``0.12``, ``0.08,0.15`` or ``0.12+-0.02`` as the learners take it."""
+    if text is None:
+        return None
+    number = r"\s*(\d*\.?\d+(?:[eE][-+]?\d+)?)\s*"
+    if match := re.fullmatch(number, text):
+        return float(match[1])
+    if match := re.fullmatch(number + "," + number, text):
+        return float(match[1]), float(match[2])
+    if match := re.fullmatch(number + r"(?:\+-|±)" + number, text):
+        return {"mean": float(match[1]), "standard_error": float(match[2])}
+    raise ValueError(
+        f"--class-prior {text!r} is not understood; accepted are a share (0.12), bounds "
+        "(0.08,0.15), or a mean and its standard error (0.12+-0.02)."
+    )

@@ -1,13 +1,9 @@
-"""``sarlearn inspect``: how each column of a table is read."""
+"""``sarlearn inspect``, ``sarlearn sql`` and ``sarlearn demo``."""
 
 import warnings
 from typing import Any
 
-from sarlearn.cli.common import check_columns, print_json, print_rows, print_text, split_names
-from sarlearn.cli.paths import STANDARD
-from sarlearn.cli.progress import progress
-from sarlearn.tables.encoder import TableEncoder
-from sarlearn.tables.read import read_table
+from sarlearn.cli.terminal import STANDARD, print_json, print_rows, print_text, progress
 
 
 def inspect(
@@ -18,6 +14,10 @@ def inspect(
     as_json: bool,
 ) -> None:
     """Read a table as a fit would, and tell of each column."""
+    from sarlearn.cli.table import check_columns, split_names
+    from sarlearn.tables.encoder import TableEncoder
+    from sarlearn.tables.read import read_table
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with progress(f"Reading {table}"):
@@ -63,3 +63,42 @@ def _count(n: int) -> str:
 def _short(text: str, most: int = 24) -> str:
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def sql(model: str, table: str, dialect: str, labelled: str | None, output: str | None) -> None:
+    """Print or write a query that scores every row of a table."""
+    from sarlearn.saving import load_file
+    from sarlearn.sql import to_sql
+    from sarlearn.tables.write import write_atomically
+
+    scores = to_sql(load_file(model).model, dialect, labelled=labelled)
+    query = scores.select(table.split("."))
+    if output is None:
+        print_text(query)
+        return
+    with write_atomically(output) as unfinished:
+        unfinished.write_text(query + "\n", encoding="utf-8")
+    print_text(f"Wrote {output}.")
+
+
+def demo(report_path: str) -> None:
+    """Run the demonstration and write its report."""
+    from rich.console import Console
+
+    from sarlearn.demo import run_demo
+    from sarlearn.reporting import report
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 100
+    result = run_demo(console=console)
+    page = report(
+        result["model"],
+        result["X"],
+        result["s"],
+        feature_names=result["feature_names"],
+        source="handwritten digits",
+        label="even",
+    )
+    page.save(report_path)
+    print_text(f"Wrote {report_path}.")

@@ -1,0 +1,270 @@
+"""What a command shows while it works and prints in the end; and its files, before the work.
+
+Nothing heavy is imported at once: what cannot be read or written is refused without a wait.
+"""
+
+import contextlib
+import glob
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sarlearn.tables.formats import is_several, nearest, table_kind
+
+STANDARD = "-"  # standard input or output
+Show = Callable[[int, int | None], None]
+
+_MODEL = (".skops",)
+_REPORT = (".html", ".htm")
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def check_outputs(*paths: str | None, force: bool, inputs: Sequence[str] = ()) -> None:
+    """Refuse before the work what could not be written after it."""
+    given = [os.path.abspath(path) for path in paths if path is not None]
+    if len(set(given)) < len(given):
+        raise ValueError(f"Two outputs have the same name, {given[0]}.")
+    for path in (Path(path) for path in paths if path not in (None, STANDARD)):
+        if not path.parent.is_dir():
+            raise ValueError(f"There is no folder {path.parent} to write {path.name} to.")
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder; name a file to write.")
+        if path.exists():
+            if any(os.path.exists(name) and path.samefile(name) for name in inputs):
+                raise ValueError(f"{path} is an input of this command; name another output.")
+            if not force and path.is_file():
+                raise ValueError(f"{path} exists; use --force to replace it.")
+        if not os.access(path.resolve().parent if path.is_symlink() else path.parent, os.W_OK):
+            raise ValueError(f"The folder {path.parent} may not be written to by this user.")
+
+
+def check_input(path: str, *, table: bool = True) -> None:
+    """Refuse a file that is not there, or a table whose ending names no format."""
+    if path == STANDARD:
+        return
+    if table and is_several(path):
+        if not os.path.isdir(path) and not glob.glob(path):
+            raise FileNotFoundError(f"No file is named like {path}.")
+        return
+    if table:
+        table_kind(path)
+    if not os.path.exists(path):
+        beside = [other.name for other in Path(path).parent.glob("*")]
+        what = "file" if table else "model file"
+        raise FileNotFoundError(f"There is no {what} {path}.{nearest(Path(path).name, beside)}")
+
+
+def check_pattern(path: str) -> None:
+    """Refuse a pattern of files, of any kind, that matches none."""
+    if not glob.glob(path):
+        raise FileNotFoundError(f"There is no file {path}.")
+
+
+def check_table_output(path: str) -> None:
+    """Refuse a table to be written in a format that is not written."""
+    if path != STANDARD and table_kind(path) == "xlsx":
+        raise ValueError(f"{path}: tables are written as .csv, .tsv, .parquet or .arrow.")
+
+
+def check_audit_output(path: str) -> None:
+    """Refuse what is no table of rows to check, to be filled in."""
+    if path == STANDARD:
+        raise ValueError("An audit needs a file for the answers; name one, such as to_check.csv.")
+    check_table_output(path)
+
+
+def check_model_output(path: str) -> None:
+    """Refuse a model under a name that says it is something else."""
+    if path == STANDARD:
+        raise ValueError("A model is not written to standard output; name a file, model.skops.")
+    _check_ending(path, _MODEL, "models are saved as .skops, which opens without running code")
+
+
+def check_report_output(path: str | None) -> None:
+    """Refuse a report under a name that says it is something else."""
+    if path is not None and path != STANDARD:
+        reason = "reports are written as .html; a browser prints them as PDF"
+        _check_ending(path, _REPORT, reason)
+
+
+def _check_ending(path: str, accepted: tuple[str, ...], reason: str) -> None:
+    ending = Path(path).suffix.lower()
+    if ending not in accepted and os.path.exists(path) and not os.path.isfile(path):
+        return  # a pipe or a device has any name
+    if ending not in accepted:
+        raise ValueError(f"{path}: {reason}; use the ending {accepted[0]}.")
+
+
+# -- progress --------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[Show]:
+    """Show what is being done and for how long.
+
+    The block is given ``show(done, total)``: a bar where the total is known, else a count. Many
+    refits (:func:`~sarlearn._view.parallel.run_all`) show themselves.
+    """
+    if not sys.stderr.isatty():
+        yield _nothing
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from sarlearn._view.parallel import WATCHER
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        _bar_column(),
+        TextColumn("{task.fields[count]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(what, total=None, count="")
+
+        def show(done: int, total: int | None) -> None:
+            count = f"round {done}" if total is None else f"{done} of {total}"
+            display.update(task, completed=done, total=total, count=count)
+
+        token = WATCHER.set(show)
+        try:
+            yield show
+        finally:
+            WATCHER.reset(token)
+
+
+def _nothing(done: int, total: int | None) -> None:
+    """Nobody watches."""
+
+
+def _bar_column():
+    from rich.progress import BarColumn
+
+    class Bar(BarColumn):
+        """A bar where there is an end in sight."""
+
+        def render(self, task) -> Any:
+            return super().render(task) if task.total is not None else ""
+
+    return Bar(bar_width=28)
+
+
+class WatchFit:
+    """A scikit-learn callback that reports every iteration of a fit to ``show``.
+
+    The rounds of EM have a limit, which they seldom reach, so they are counted without it.
+    """
+
+    def __init__(self, show: Show):
+        self._show, self._done = show, 0
+
+    def setup(self, estimator, context) -> None:
+        self._done = 0
+
+    def on_fit_task_begin(self, estimator, context, **kwargs) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator, context, **kwargs) -> None:
+        self._done += 1
+        rounds = context.task_name == "EM iteration"
+        self._show(self._done, None if rounds else context.parent.max_subtasks)
+
+    def teardown(self, estimator, context) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def watched(learner, show: Show) -> Iterator[None]:
+    """Have a learner report its iterations to ``show``, for the length of the block.
+
+    Before scikit-learn 1.9, which has no callbacks, it fits in silence.
+    """
+    try:
+        learner.set_callbacks(WatchFit(show))
+    except ImportError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        learner.set_callbacks()
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def collected_warnings() -> Iterator[list[Warning]]:
+    """Gather the warnings of a block, each once, and print them to stderr in the end."""
+    found: list[Warning] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield found
+    said = {" ".join(str(w.message).split()): w.message for w in caught}
+    found.extend(message for message in said.values() if isinstance(message, Warning))
+    for text in said:
+        print(f"Warning: {text}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def table_warnings_said() -> Iterator[None]:
+    """Say nothing of the table that was said when it was read."""
+    from sarlearn.exceptions import TableWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)
+        yield
+
+
+def print_warnings(sentences: Sequence[str], said: Sequence[Warning]) -> None:
+    """Print warnings of a summary to stderr, but for those that were printed before."""
+    printed = {" ".join(str(warning).split()) for warning in said}
+    for sentence in sentences:
+        if sentence not in printed:
+            print(f"Warning: {sentence}", file=sys.stderr)
+
+
+def command_line() -> str | None:
+    """The command as it was typed, for the record."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.obj
+
+
+def print_json(content: dict[str, Any]) -> None:
+    print(json.dumps(content, indent=2))
+
+
+def print_text(text: str) -> None:
+    """Print text as it is: what users name is not markup."""
+    print(text)
+
+
+def print_rows(
+    rows: Sequence[Sequence[str]], *, header: Sequence[str] = (), left: Sequence[int] = (0,)
+) -> None:
+    """Print aligned columns: those in ``left`` to the left, the others to the right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=bool(header), header_style="bold", pad_edge=False)
+    for index, _ in enumerate(rows[0]):
+        table.add_column(
+            Text(header[index]) if header else "",
+            justify="left" if index in left else "right",
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 100
+    console.print(table)
