@@ -283,19 +283,15 @@ LABELLING = [
     ),
 ]
 
-HARD = {"s": S, "y_pred": X[:, 1] > 0, "propensity": E}
-SOFT = {"s": S, "y_score": X[:, 1], "propensity": E}
 CLIP = {"clip": [0.4, 0.6]}
 WEIGHTS = {"sample_weight": [WEIGHT]}
 TRUE = {"y_true": Y, "y_prob": E}
 METRICS = [
-    *(
-        Case(getattr(metrics, f"ipw_{name}_score"), HARD, CLIP)
-        for name in ("accuracy", "f1", "precision", "recall")
+    Case(
+        metrics.ipw_score,
+        {"s": S, "y_pred": X[:, 1] > 0, "propensity": E},
+        CLIP | {"metric": ["accuracy", "precision", "recall", "brier", "roc_auc"]},
     ),
-    Case(metrics.ipw_average_precision_score, SOFT, CLIP),
-    Case(metrics.ipw_roc_auc_score, SOFT, CLIP),
-    Case(metrics.ipw_brier_score_loss, {"s": S, "y_prob": X[:, 0] / 2, "propensity": E}, CLIP),
     Case(
         metrics.ipw_scores,
         {"s": S, "y_prob": E, "propensity": E},

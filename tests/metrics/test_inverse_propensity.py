@@ -9,30 +9,20 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from sarlearn import SAREMClassifier
-from sarlearn.metrics import (
-    ipw_accuracy_score,
-    ipw_average_precision_score,
-    ipw_brier_score_loss,
-    ipw_f1_score,
-    ipw_precision_score,
-    ipw_recall_score,
-    ipw_roc_auc_score,
-    ipw_scorer,
-    ipw_scores,
-)
+from sarlearn.metrics import ipw_score, ipw_scorer, ipw_scores
 
 pytestmark = pytest.mark.usefixtures("fits_alone")
 
 HARD = {
-    "recall": (ipw_recall_score, metrics.recall_score),
-    "precision": (ipw_precision_score, metrics.precision_score),
-    "f1": (ipw_f1_score, metrics.f1_score),
-    "accuracy": (ipw_accuracy_score, metrics.accuracy_score),
+    "recall": metrics.recall_score,
+    "precision": metrics.precision_score,
+    "f1": metrics.f1_score,
+    "accuracy": metrics.accuracy_score,
 }
 SOFT = {
-    "brier": (ipw_brier_score_loss, metrics.brier_score_loss),
-    "roc_auc": (ipw_roc_auc_score, metrics.roc_auc_score),
-    "average_precision": (ipw_average_precision_score, metrics.average_precision_score),
+    "brier": metrics.brier_score_loss,
+    "roc_auc": metrics.roc_auc_score,
+    "average_precision": metrics.average_precision_score,
 }
 
 
@@ -46,8 +36,8 @@ def make(seed, n=400):
 
 
 def with_classes(y, p):
-    found = {name: true(y, p > 0.5) for name, (_, true) in HARD.items()}
-    return found | {name: true(y, p) for name, (_, true) in SOFT.items()}
+    found = {name: true(y, p > 0.5) for name, true in HARD.items()}
+    return found | {name: true(y, p) for name, true in SOFT.items()}
 
 
 def test_where_every_positive_is_labelled_scores_are_the_ordinary_ones():
@@ -55,8 +45,8 @@ def test_where_every_positive_is_labelled_scores_are_the_ordinary_ones():
     found = ipw_scores(y, p, 1.0)
     for name, value in with_classes(y, p).items():
         assert found.scores[name] == pytest.approx(value, abs=1e-12), name
-        function = {**HARD, **SOFT}[name][0]
-        assert function(y, p > 0.5 if name in HARD else p, 1.0) == pytest.approx(value), name
+        one = ipw_score(y, p > 0.5 if name in HARD else p, 1.0, metric=name)
+        assert one == pytest.approx(value), name
     assert found.class_prior == pytest.approx(y.mean())
     assert found.effective_sample_size == pytest.approx(y.sum())
 
@@ -83,10 +73,10 @@ def test_products_of_pairs_leave_out_a_row_with_itself():
     wins = (p[:, None] > p) + 0.5 * (p[:, None] == p)
     pairs = v[:, None] * (1 - v)
     np.fill_diagonal(pairs, 0)
-    assert ipw_roc_auc_score(s, p, e) == pytest.approx(np.sum(pairs * wins) / pairs.sum())
+    assert ipw_score(s, p, e, metric="roc_auc") == pytest.approx(np.sum(pairs * wins) / pairs.sum())
     precision = [(1 + v[p >= p[i]].sum() - v[i]) / np.sum(p >= p[i]) for i in range(60)]
     expected = v @ precision / v.sum()
-    assert ipw_average_precision_score(s, p, e) == pytest.approx(expected)
+    assert ipw_score(s, p, e, metric="average_precision") == pytest.approx(expected)
 
 
 def test_clipping_is_explicit_and_counted():
@@ -101,7 +91,7 @@ def test_clipping_is_explicit_and_counted():
     assert clipped.effective_sample_size > raw.effective_sample_size
     assert "raised to 0.2" in str(clipped)
     assert "raised" not in str(raw)
-    assert ipw_recall_score(s, p > 0.5, e, clip=0.2) == clipped.scores["recall"]
+    assert ipw_score(s, p > 0.5, e, metric="recall", clip=0.2) == clipped.scores["recall"]
 
 
 def test_few_effective_rows_are_warned_of():
@@ -122,7 +112,7 @@ def test_the_words_hold_every_score_and_its_error():
 
 def test_no_predicted_positive_has_no_precision():
     with pytest.warns(UndefinedMetricWarning, match="precision is undefined and set to 0"):
-        assert ipw_precision_score([1, 0, 0], [0, 0, 0], 0.5) == 0.0
+        assert ipw_score([1, 0, 0], [0, 0, 0], 0.5, metric="precision") == 0.0
 
 
 @pytest.mark.parametrize(
@@ -182,8 +172,12 @@ def test_bad_input_is_named(given, message):
 def test_bad_options_are_named():
     with pytest.raises(ValueError, match="clip must lie between 0 and 1; got 2"):
         ipw_scores([1, 0], [0.5, 0.2], 0.5, clip=2)
-    with pytest.raises(ValueError, match="two classes; got 3 values"):
-        ipw_recall_score([1, 0, 0], [0.1, 0.2, 0.3], 0.5)
+    with pytest.raises(ValueError, match="two classes for 'recall'; got 3 values"):
+        ipw_score([1, 0, 0], [0.1, 0.2, 0.3], 0.5, metric="recall")
+    with pytest.raises(ValueError, match="no metric 'mcc'; there are recall, precision, f1"):
+        ipw_score([1, 0], [1, 0], 0.5, metric="mcc")
+    with pytest.raises(ValueError, match=r"y_pred must lie in \[0, 1\]"):
+        ipw_score([1, 0], [2.0, 0.5], 0.5, metric="brier")
 
 
 def test_a_score_beyond_one_is_not_printed_bare():

@@ -4,17 +4,7 @@ Shared words: ``y_true`` the true classes (two values, the greater is positive),
 predicted ``P(y=1|x)``, ``s`` the observed labels, ``propensity`` the predicted ``P(s=1|y=1,x)``.
 """
 
-from sarlearn.metrics.inverse_propensity import IPWScores, ipw_scores
-from sarlearn.metrics.ipw_functions import (
-    ipw_accuracy_score,
-    ipw_average_precision_score,
-    ipw_brier_score_loss,
-    ipw_f1_score,
-    ipw_precision_score,
-    ipw_recall_score,
-    ipw_roc_auc_score,
-    ipw_scorer,
-)
+from sarlearn.metrics.inverse_propensity import ipw_score, ipw_scorer, ipw_scores
 from sarlearn.metrics.true_class import (
     class_prior_error,
     observed_log_likelihood,
@@ -26,15 +16,8 @@ from sarlearn.metrics.true_class import (
 )
 
 __all__ = [
-    "IPWScores",
     "class_prior_error",
-    "ipw_accuracy_score",
-    "ipw_average_precision_score",
-    "ipw_brier_score_loss",
-    "ipw_f1_score",
-    "ipw_precision_score",
-    "ipw_recall_score",
-    "ipw_roc_auc_score",
+    "ipw_score",
     "ipw_scorer",
     "ipw_scores",
     "observed_log_likelihood",

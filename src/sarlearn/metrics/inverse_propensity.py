@@ -2,19 +2,20 @@
 
 With ``v = s / e`` the mean of ``v`` given ``x`` is ``P(y=1|x)``: whatever is linear in the true
 classes is estimated without bias by putting ``v`` in their place. Where a score multiplies the
-classes of two rows, a row is never multiplied with itself.
+classes of two rows, a row is never multiplied with itself. Each estimate comes with the influence
+of every row on it, which gives the standard error.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import make_scorer
+from sklearn.utils.validation import column_or_1d
 
 from sarlearn._validation import check_propensity, encode_labels
 from sarlearn._words import listed
 from sarlearn.exceptions import UnequalPropensityWarning, warn
-from sarlearn.metrics import _influence as influence
-
-__all__ = ["IPWScores", "ipw_scores"]
 
 # Fewer effective labelled rows than this, and a score says little.
 FEW_EFFECTIVE = 30
@@ -124,6 +125,7 @@ def ipw_scores(
 
     See Also
     --------
+    ipw_score : One of them, for classes or scores of any learner.
     ipw_scorer : A scikit-learn scorer that gets ``propensity`` routed: tuning on labels alone.
     observed_log_likelihood : How well the labels are explained.
 
@@ -140,19 +142,13 @@ def ipw_scores(
     >>> round(found.scores["recall"], 2), round(found.standard_errors["recall"], 2)
     (0.75, 0.02)
     """
-    p = check_scores(y_prob, "y_prob")
-    labelled, v, e, n_clipped = weigh(s, propensity, clip, len(p))
-    if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError("y_prob must lie in [0, 1]; pass predict_proba(X)[:, 1].")
+    p = _check_scores(y_prob, "y_prob")
+    labelled, v, e, n_clipped = _weigh(s, propensity, clip, len(p))
+    _check_probabilities(p, "y_prob")
     predicted = p > threshold
     found = {
-        "recall": influence.recall(v, predicted),
-        "precision": influence.precision(v, predicted),
-        "f1": influence.f1(v, predicted),
-        "accuracy": influence.accuracy(v, predicted),
-        "brier": influence.brier(v, p),
-        "roc_auc": influence.roc_auc(v, p),
-        "average_precision": influence.average_precision(v, p),
+        name: estimate(v, predicted if name in _OF_CLASSES else p)
+        for name, estimate in _ESTIMATES.items()
     }
     weight = 1 / e[labelled]
     effective = float(weight.sum() ** 2 / (weight**2).sum())
@@ -160,9 +156,7 @@ def ipw_scores(
         warn(UnequalPropensityWarning(len(weight), effective))
     return IPWScores(
         scores={name: value for name, (value, _) in found.items()},
-        standard_errors={
-            name: influence.standard_error(by_row) for name, (_, by_row) in found.items()
-        },
+        standard_errors={name: _standard_error(by_row) for name, (_, by_row) in found.items()},
         class_prior=float(v.mean()),
         effective_sample_size=effective,
         n_labelled=int(labelled.sum()),
@@ -171,7 +165,134 @@ def ipw_scores(
     )
 
 
-def check_scores(values, name: str) -> np.ndarray:
+def ipw_score(s, y_pred, propensity, *, metric: str = "f1", clip: float | None = None) -> float:
+    """One score without true classes, of classes or scores that any learner predicts.
+
+    Formulas and assumption are those of :func:`ipw_scores`, which has standard errors, too.
+
+    Parameters
+    ----------
+    s : array-like of shape (n_rows,)
+        Labels of held-out rows: 1 labelled, 0 unlabelled.
+    y_pred : array-like of shape (n_rows,)
+        Predicted classes for recall, precision, F1 and accuracy; predicted ``P(y=1|x)`` for
+        ``"brier"``; scores that rank the rows, the highest first, for the other two.
+    propensity : float or array-like of shape (n_rows,)
+        ``P(s=1|y=1,x)``, in (0, 1].
+    metric : str, default="f1"
+        ``"recall"``, ``"precision"``, ``"f1"``, ``"accuracy"``, ``"brier"``, ``"roc_auc"`` or
+        ``"average_precision"``.
+    clip : float in (0, 1), default=None
+        Propensities below are raised to it.
+
+    Returns
+    -------
+    float
+        The score; with few labels it may lie outside of the range of the ordinary one.
+
+    See Also
+    --------
+    ipw_scores :
+        Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
+    ipw_scorer : A scikit-learn scorer that gets ``propensity`` routed: tuning on labels alone.
+
+    Examples
+    --------
+    >>> from sarlearn.metrics import ipw_score
+    >>> ipw_score([1, 1, 0, 0], [1, 0, 1, 0], [0.5, 0.25, 0.5, 0.5], metric="recall")
+    0.333...
+    >>> ipw_score([1, 0, 1, 0], [0.9, 0.2, 0.8, 0.1], 1.0, metric="roc_auc")
+    1.0
+    """
+    _check_name(metric, _ESTIMATES, "metric")
+    values = column_or_1d(y_pred)
+    if metric in _OF_CLASSES:
+        classes = np.unique(values)
+        if len(classes) > 2:
+            raise ValueError(
+                f"y_pred must hold two classes for {metric!r}; got {len(classes)} values. "
+                "Threshold them first."
+            )
+        values = values == (classes[1] if len(classes) == 2 else 1)
+    else:
+        values = _check_scores(values, "y_pred")
+        if metric == "brier":
+            _check_probabilities(values, "y_pred")
+    v = _weigh(s, propensity, clip, len(values))[1]
+    return _ESTIMATES[metric](v, values)[0]
+
+
+def ipw_scorer(metric: str = "f1", *, clip: float | None = None):
+    """A scikit-learn scorer that gets ``propensity`` routed: tuning on labels alone.
+
+    Parameters
+    ----------
+    metric : str, default="f1"
+        As in :func:`ipw_score`, but ``"neg_brier"``: the greater is the better.
+    clip : float in (0, 1), default=None
+        Propensities below are raised to it.
+
+    Returns
+    -------
+    scorer
+        It asks for ``propensity``, which ``GridSearchCV.fit(X, s, propensity=e)`` hands on. Needs
+        ``sklearn.set_config(enable_metadata_routing=True)``.
+
+    See Also
+    --------
+    ipw_scores :
+        Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
+
+    Examples
+    --------
+    >>> import numpy as np, sklearn
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn.metrics import ipw_scorer
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> y = rng.random(500) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> e = 1 / (1 + np.exp(-X[:, 2]))
+    >>> s = y & (rng.random(500) < e)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = GridSearchCV(SAREMClassifier([2]), {"C": [0.1, 10]}, scoring=ipw_scorer("f1"))
+    ...     best = search.fit(X, s, propensity=e).best_params_["C"]
+    >>> best in (0.1, 10)
+    True
+    """
+    _check_name(metric, [name.replace("brier", "neg_brier") for name in _ESTIMATES], "scorer")
+    method: str | tuple[str, str] = ("decision_function", "predict_proba")
+    if metric in _OF_CLASSES:
+        method = "predict"
+    elif metric == "neg_brier":
+        method = "predict_proba"
+    scorer = make_scorer(
+        ipw_score,
+        response_method=method,
+        greater_is_better=metric != "neg_brier",
+        metric=metric.removeprefix("neg_"),
+        clip=clip,
+    )
+    try:
+        return scorer.set_score_request(propensity=True)
+    except RuntimeError as error:
+        raise RuntimeError(
+            "Scoring by propensity needs metadata routing: "
+            "sklearn.set_config(enable_metadata_routing=True)."
+        ) from error
+
+
+def _check_name(name: str, known, what: str) -> None:
+    if name not in known:
+        raise ValueError(f"There is no {what} {name!r}; there are {', '.join(known)}.")
+
+
+def _check_probabilities(p: np.ndarray, name: str) -> None:
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"{name} must lie in [0, 1]; pass predict_proba(X)[:, 1].")
+
+
+def _check_scores(values, name: str) -> np.ndarray:
     """One finite number per row."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
@@ -179,7 +300,7 @@ def check_scores(values, name: str) -> np.ndarray:
     return values
 
 
-def weigh(s, propensity, clip, n_rows: int):
+def _weigh(s, propensity, clip, n_rows: int):
     """Who is labelled, ``v = s / e``, the propensities, and how many of them were raised."""
     labelled, _ = encode_labels(s, warn_few=False)
     if len(labelled) != n_rows:
@@ -194,3 +315,104 @@ def weigh(s, propensity, clip, n_rows: int):
     v = np.zeros(n_rows)
     v[labelled] = 1 / e[labelled]
     return labelled, v, e, n_clipped
+
+
+def _recall(v, predicted):
+    return _quotient(v * predicted, v, "recall", "no row is labelled")
+
+
+def _precision(v, predicted):
+    return _quotient(v * predicted, predicted * 1.0, "precision", "no row is predicted positive")
+
+
+def _f1(v, predicted):
+    return _quotient(2 * v * predicted, v + predicted, "F1", "no row is labelled or predicted")
+
+
+def _accuracy(v, predicted):
+    right = np.where(predicted, v, 1 - v)
+    return float(right.mean()), right - right.mean()
+
+
+def _brier(v, p):
+    loss = v * (1 - p) ** 2 + (1 - v) * p**2
+    return float(loss.mean()), loss - loss.mean()
+
+
+def _quotient(numerator, denominator, what: str, reason: str):
+    bottom = float(denominator.mean())
+    if bottom == 0:
+        warn(UndefinedMetricWarning(f"{what} is undefined and set to 0: {reason}."))
+        return 0.0, np.zeros(len(numerator))
+    value = float(numerator.mean()) / bottom
+    return value, (numerator - value * denominator) / bottom
+
+
+def _roc_auc(v, p):
+    n = len(v)
+    rank = _Ranks(p)
+    u = 1 - v
+    below = rank.below(u) + (rank.equal(u) - u) / 2  # weight of negatives each row beats
+    above = rank.above(v) + (rank.equal(v) - v) / 2
+    pairs = n * (n - 1)
+    numerator = float(v @ below) / pairs
+    # Of distinct rows only: v (1 - v) of one row is not the product of two.
+    denominator = float(v.sum() * u.sum() - v @ u) / pairs
+    value = numerator / denominator
+    influence_top = (v * below + u * above) / (n - 1) - 2 * numerator
+    influence_bottom = (v * (u.sum() - u) + u * (v.sum() - v)) / (n - 1) - 2 * denominator
+    return value, (influence_top - value * influence_bottom) / denominator
+
+
+def _average_precision(v, p):
+    n = len(v)
+    rank = _Ranks(p)
+    ahead = rank.above(np.ones(n)) + rank.equal(np.ones(n))  # rows scored as high, itself too
+    others = rank.above(v) + rank.equal(v) - v
+    # y_i y_i is y_i, estimated by v_i: v_i^2 would count too much.
+    precision = (1 + others) / ahead
+    prior = float(v.mean())
+    top = float(np.mean(v * precision))
+    value = top / prior
+    # A row also changes the precision at every row scored no higher.
+    share = ahead / n
+    level = (v + others) / ahead
+    first = (rank.below(v / share) + rank.equal(v / share)) / n
+    second = (rank.below(v * level / share) + rank.equal(v * level / share)) / n
+    through = v * first - second
+    influence = v * level - np.mean(v * level) + through - through.mean()
+    return value, (influence - value * (v - prior)) / prior
+
+
+class _Ranks:
+    """Sums of a weight over the rows scored below, equal to and above each row."""
+
+    def __init__(self, p):
+        _, self._code = np.unique(p, return_inverse=True)
+
+    def _by_value(self, weight):
+        return np.bincount(self._code, weights=weight)
+
+    def equal(self, weight):
+        return self._by_value(weight)[self._code]
+
+    def below(self, weight):
+        sums = self._by_value(weight)
+        return (np.cumsum(sums) - sums)[self._code]
+
+    def above(self, weight):
+        sums = self._by_value(weight)
+        return (np.cumsum(sums[::-1])[::-1] - sums)[self._code]
+
+
+def _standard_error(influence: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(influence**2) / len(influence)))
+
+
+_OF_CLASSES = {"recall": _recall, "precision": _precision, "f1": _f1, "accuracy": _accuracy}
+_ESTIMATES = {
+    **_OF_CLASSES,
+    "brier": _brier,
+    "roc_auc": _roc_auc,
+    "average_precision": _average_precision,
+}
