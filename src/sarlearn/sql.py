@@ -206,12 +206,12 @@ def _refuse_nonlinear(learner) -> None:
         what = type(learner).__name__
         if getattr(learner, "classifier_", None) is not None:
             what += f" with a {type(learner.classifier_).__name__}"
-        raise TypeError(
-            f"to_sql writes linear models, and got a {what}. Score it in Python ('sarlearn "
+        raise ValueError(
+            f"to_sql writes linear models, not {what}. Score it in Python ('sarlearn "
             "predict'), or fit the logistic classifier."
         )
     if hasattr(learner, "propensity_estimator_"):
-        raise TypeError(
+        raise ValueError(
             "to_sql writes logistic propensities, and got a "
             f"{type(learner.propensity_estimator_).__name__} as propensity_estimator. Score the "
             "model in Python ('sarlearn predict')."
@@ -236,11 +236,11 @@ def _table_terms(dialect: Dialect, before: list, columns) -> Callable[[np.ndarra
     """A function that gives the terms of a linear model in the columns of a table."""
     encoder = before[0]
     if len(before) > 1:
-        raise TypeError(_unknown_step(before[1]))
+        raise ValueError(_unknown_step(before[1]))
     if columns is not None:
         raise ValueError("columns is for models without column names; this one knows them.")
     if getattr(encoder, "dates_", None):
-        raise TypeError(
+        raise ValueError(
             f"The column {next(iter(encoder.dates_))!r} holds dates, which to_sql does not "
             "translate: put the days since an event into the table, and fit to these."
         )
@@ -282,7 +282,7 @@ def _affine(before: Iterable, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
             factor = 1 / step.scale_
             moved = -step.min_ / step.scale_
         else:
-            raise TypeError(_unknown_step(step))
+            raise ValueError(_unknown_step(step))
         shift, divisor = shift + divisor * moved, divisor * factor
     return shift, divisor
 

@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from cli_tools import command
 from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.cli.predict import read_labels
+from sarlearn.priors import ElkanNoto
 from sarlearn.saving import SavedModel, load_file, save
 
 
@@ -111,3 +113,51 @@ def test_models_made_in_python(sketched, call, folder):
     save(SAREMClassifier([0]).fit(data.X, data.s), folder / "nameless.skops")
     code, _, err = call("predict", "nameless.skops", "abc.csv", "-o", "y.csv")
     assert (code, "fitted without column names" in err) == (2, True)
+
+
+@pytest.fixture(scope="module")
+def of_python(folder):
+    """Models that no command can do everything with, and tables that suit none."""
+    data = make_pu(400, 3)
+    table = pd.DataFrame(data.X, columns=["a", "b", "c"])
+    trees = HistGradientBoostingClassifier(max_iter=3)
+    save(
+        SAREMClassifier(["a"], classifier=trees, max_iter=2).fit(table, data.s),
+        folder / "hgb.skops",
+    )
+    save(SAREMClassifier(["a"]).fit(table, data.s), folder / "abc.skops")
+    save(ElkanNoto().fit(table, data.s), folder / "prior.skops")
+    table = table.assign(s=data.s)
+    table.assign(d=pd.date_range("2020-01-01", periods=400)).to_csv(
+        folder / "days.csv", index=False
+    )
+    table.assign(a=[{"q": 1}] * 400).to_parquet(folder / "records.parquet")
+    table.assign(a=pd.Timedelta(1, "D")).to_parquet(folder / "times.parquet")
+    table.assign(s=[[1]] * 400).to_parquet(folder / "lists.parquet")
+    fit = ("fit", "days.csv", "--label", "s", "--dates", "days", "-o", "days.skops")
+    assert command(*fit, cwd=folder).returncode == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("sql", "days.skops", "--table", "t"), "'d' holds dates, which to_sql does not"),
+        (("sql", "hgb.skops", "--table", "t"), "with a HistGradientBoostingClassifier"),
+        (("sql", "prior.skops", "--table", "t"), "not ElkanNoto"),
+        (
+            ("predict", "prior.skops", "new.parquet", "-o", "p.csv"),
+            "ElkanNoto, which gives no",
+        ),
+        (("predict", "abc.skops", "records.parquet", "-o", "p.csv"), "'a' holds lists or records"),
+        (("predict", "abc.skops", "times.parquet", "-o", "p.csv"), "'a' holds dates or times"),
+        (
+            ("fit", "lists.parquet", "--label", "s", "--batches", "-o", "l.skops"),
+            "'s' holds lists or records",
+        ),
+    ],
+)
+def test_what_a_command_cannot_do_is_no_fault_of_the_program(call, of_python, arguments, message):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -45,6 +45,8 @@ def run(arguments: list[str] | None = None) -> int:
         return 1
     except (ValueError, OSError, ImportError) as error:
         return _tell(_sentence(error), 2)
+    except MemoryError:
+        return _tell("there is not enough memory for this table; try fewer rows, or --batches.", 2)
     except Exception as error:
         if os.environ.get("SARLEARN_TRACEBACK"):
             raise

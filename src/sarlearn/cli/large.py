@@ -95,6 +95,11 @@ class BatchTable:
 
     def _count_labels(self) -> dict[Any, int]:
         """How often each value of the label column occurs; that many, as they come first."""
+        import pyarrow as pa
+
+        kind = self._data.schema.field(self.roles.label).type
+        if pa.types.is_nested(kind):
+            raise ValueError(f"The label column {self.roles.label!r} holds lists or records.")
         counts: dict[Any, int] = {}
         for batch in read_batches(self._data, [self.roles.label]):
             for each in batch.column(0).value_counts().to_pylist():

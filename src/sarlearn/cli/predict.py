@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from sarlearn._words import counted
 from sarlearn.cli.large import chunks, is_columnar
@@ -34,6 +35,10 @@ def predict(
 ) -> None:
     """Score a table and write what was found, row by row; tables of any size part by part."""
     saved = load_file(model)
+    if not hasattr(saved.model, "predict_proba"):
+        raise ValueError(
+            f"{model} holds a model of type {type(saved.model).__name__}, which gives no scores."
+        )
     with (
         collected_warnings(),
         progress(f"Scoring {table}") as show,
@@ -224,7 +229,18 @@ def features(model, frame):
                 + nearest(name, table.columns)
             )
     chosen = table.select(list(names))
+    for series in chosen.iter_columns():
+        _refuse_what_is_no_cell(series, isinstance(model, Pipeline))
     return chosen.to_pandas() if table.implementation.is_pyarrow() else chosen.to_native()
+
+
+def _refuse_what_is_no_cell(series, prepared: bool) -> None:
+    """Lists and records; and times, unless steps before the learner may take them."""
+    first = next((value for value in series.head(100).to_list() if value is not None), None)
+    if isinstance(first, list | tuple | dict | set | np.ndarray):
+        raise ValueError(f"Column {series.name!r} holds lists or records, and not one value.")
+    if series.dtype.is_temporal() and not prepared:
+        raise ValueError(f"Column {series.name!r} holds dates or times; the model takes numbers.")
 
 
 def _unknown_values(model, frame) -> dict[str, list[str]]:
