@@ -9,10 +9,10 @@ DOCS    = $(VENV)/.docs
 MINIMUM = .venv-minimum
 SITE    = docs/_build/html
 
-.PHONY: help demo test coverage test-docs test-minimum fuzz mutants bench reproduce lint format docs clean
+.PHONY: help demo house test coverage test-docs test-minimum fuzz mutants bench reproduce lint format docs clean
 
 help:
-	@echo "make demo | test [RANDOM=1] [COMPILED=1] | coverage | docs | test-docs | test-minimum | fuzz | mutants | lint | format | clean"
+	@echo "make demo | test [RANDOM=1] [COMPILED=1] | coverage | docs | test-docs | test-minimum | fuzz | mutants | lint | house | format | clean"
 	@echo "     bench [QUICK=1] | reproduce [FULL=1]"
 
 $(BIN)/python:
@@ -88,6 +88,10 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# How large the package is, beside the limits, and how many files a fit enters.
+house: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.house
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
