@@ -323,14 +323,12 @@ METRICS = [
         ROWS | {"random_state": 0},
         {
             "n": [10, 20],
-            "second_model": [False],
             "audited": [AUDITED],
             "audit_probability": [PROBABILITY],
             "audit_round": [ROUND],
             "random_state": [1, 2],
         },
         {
-            "second_model": {"X": np.vstack([X, X]), "s": np.tile(S, 2)},  # of enough rows
             "audit_probability": {"audited": AUDITED},
             "audit_round": {"audited": AUDITED, "audit_probability": PROBABILITY},
         },

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sarlearn._engine.survey import strata_of
-from sarlearn.audit._design import draw
+from sarlearn.audit import draw
 
 from ..harness.cells import seed_from
 from .data import labelled, posteriors, weak_class

@@ -18,10 +18,11 @@ cannot say how many positives are hidden; a few rows that someone checks can.
 
 Every cell draws an audit many times from one labelling of one data set (at most 8,000 rows; three
 attributes drive labelling) and compares the class prior with the truth. *Plain share* is a uniform
-draw with Wilson's interval; *suggested* is `suggest_audit` for a cross-fit from labels alone, with
-its second model, boosted trees, and *model alone* without it; *top-ranked* takes the rows of
-highest posterior, for which only the model can speak. The data sets for the choice of the design
-and those for the verdict were written down before the verdict was measured (`audits.toml`).
+draw with Wilson's interval; *suggested* is the draw of `suggest_audit` along the mean of the
+posteriors of a cross-fit from labels alone and of boosted trees, *model alone* along the
+cross-fit's; *top-ranked* takes the rows of highest posterior, for which only the model can speak.
+The data sets for the choice of the design and those for the verdict were written down before the
+verdict was measured (`audits.toml`).
 """
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -86,6 +87,13 @@ def serving(work, request):
         page.stop(signal.SIGKILL)
 
 
+@pytest.fixture(scope="module")
+def one_page(work):
+    page = Page(work, "one.csv", "-n", "10")
+    yield page
+    page.stop(signal.SIGKILL)
+
+
 def test_killing_loses_no_answer_and_one_can_go_on(serving, work):
     page = serving("killed.csv", "-n", "30", start=warm.start_new)
     given = {}
@@ -97,8 +105,6 @@ def test_killing_loses_no_answer_and_one_can_go_on(serving, work):
     page.stop(signal.SIGKILL)
     table = pd.read_csv(work / "killed.csv").set_index("audit_row")["audited"]
     assert {row: table[row] for row in given} == given
-    with (work / "killed.csv.log").open("ab") as log:
-        log.write(b'{"row": 1, "ans')  # a line that the crash cut short
     page = serving("killed.csv", "-n", "30")
     state = page.get("state?tab=test")
     assert state["done"] == 7
@@ -110,6 +116,73 @@ def test_killing_loses_no_answer_and_one_can_go_on(serving, work):
     out, _ = page.stop()
     assert "7 of 30 rows are checked" in out
     assert "Share of positives" in out
+
+
+def raw(page, request: str) -> tuple[int, str]:
+    """Status and body of the answer to a request that no polite client sends."""
+    with socket.create_connection(
+        ("127.0.0.1", int(page.address.split(":")[2].split("/")[0]))
+    ) as s:
+        s.sendall(request.encode())
+        answer = b""
+        while part := s.recv(10_000):
+            answer += part
+    head, _, body = answer.decode().partition("\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+@pytest.mark.parametrize(
+    ("request_line", "host", "status"),
+    [
+        ("GET {path}state HTTP/1.1", "Host: 127.0.0.1", 200),
+        ("GET /%C3%A9/state HTTP/1.1", "Host: 127.0.0.1", 404),
+        ("GET {path}state HTTP/1.1", "Host:", 404),
+        ("GET {path}state HTTP/1.0", "", 404),
+    ],
+)
+def test_odd_requests_are_refused_like_any_other(one_page, request_line, host, status):
+    path = "/" + one_page.address.split("/", 3)[3]
+    lines = [request_line.format(path=path), host, "Connection: close"]
+    assert raw(one_page, "\r\n".join(filter(None, lines)) + "\r\n\r\n")[0] == status
+
+
+@pytest.mark.parametrize(("host", "status"), [(None, 404), ("", 404), ("localhost:1", 200)])
+def test_without_a_host_the_servers_own_name_does_not_count(host, status):
+    from werkzeug.test import EnvironBuilder, run_wsgi_app
+
+    from sarlearn.cli.audit_page import Answers, Question, make_app
+
+    given = {name: np.full(3, np.nan) for name in ("audited", "audit_probability", "audit_round")}
+    answers = Answers([1], np.array([True, False, False]), given, {}, print)
+    question = Question("", "", [], [], lambda row: {}, str)
+    environ = EnvironBuilder("/token/state").get_environ() | {"SERVER_NAME": "127.0.0.1"}
+    environ.pop("HTTP_HOST")
+    environ |= {} if host is None else {"HTTP_HOST": host}
+    _, found, _ = run_wsgi_app(make_app(answers, question, "token"), environ)
+    assert found.startswith(str(status))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("[1]", "An answer is a JSON object with row, answer and tab."),
+        ("no JSON", "An answer is a JSON object with row, answer and tab."),
+        ("{}", "Row None is not among the rows to check."),
+        ('{"row": [1], "answer": "yes"}', "Row [1] is not among the rows to check."),
+        ('{"row": 1000000, "answer": "yes"}', "Row 1000000 is not among the rows to check."),
+        ('{"row": ROW, "answer": ["yes"]}', "The answer must be yes, no or unsure; got ['yes']."),
+        ('{"row": ROW}', "The answer must be yes, no or unsure; got None."),
+    ],
+)
+def test_a_bad_answer_is_refused_in_words(one_page, body, message):
+    row = one_page.get("state?tab=a")["row"]["row"]
+    kind = {"Content-Type": "application/json"}
+    with pytest.raises(urllib.error.HTTPError) as error:
+        one_page.get("answer", data=body.replace("ROW", str(row)).encode(), headers=kind)
+    with error.value:
+        assert error.value.code == 400
+        assert json.load(error.value) == {"error": message}
+    assert one_page.get("state?tab=a")["done"] == 0
 
 
 def test_strangers_and_a_second_command_get_nothing(serving):
@@ -129,12 +202,8 @@ def test_strangers_and_a_second_command_get_nothing(serving):
     assert code(f"{root}/wrong-token/state") == 404
     assert code(page.address + "../model.skops") == 404
     assert code(page.address, headers={"Host": "evil.example"}) == 404
-    bad = json.dumps({"row": 10**6, "answer": "yes"}).encode()
-    kind = {"Content-Type": "application/json"}
-    assert code(page.address + "answer", data=bad, headers=kind) == 400
-    row = page.get("state?tab=a")["row"]["row"]
-    bad = json.dumps({"row": row, "answer": "maybe"}).encode()
-    assert code(page.address + "answer", data=bad, headers=kind) == 400
+    huge = {"data": b" " * 100_000, "headers": {"Content-Type": "application/json"}}
+    assert code(page.address + "answer", **huge) == 413
     with urllib.request.urlopen(page.address, timeout=60) as response:
         assert "default-src 'none'" in response.headers["Content-Security-Policy"]
 

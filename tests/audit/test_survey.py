@@ -1,16 +1,11 @@
 """The design-based class prior: unbiased, its interval holds, and it is what theory says."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy import optimize, stats
-from scipy.special import expit
 
-from sarlearn import SAREMClassifier
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
-from sarlearn.audit import class_prior_from_audit, suggest_audit
-from sarlearn.audit._design import allocate, draw, strata
+from sarlearn.audit import allocate, class_prior_from_audit, draw, strata, suggest_audit
 
 
 def wilson(x, n, level=0.95):
@@ -224,28 +219,6 @@ def test_suggestions_of_a_second_round_leave_out_the_first():
     assert estimate.n_audited == 80
     assert abs(estimate.class_prior - y.mean()) < 0.15
     assert "80 checked rows" in str(estimate)
-
-
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
-def test_trees_give_better_strata_where_the_class_is_not_linear(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 3))
-    y = X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4
-    s = y & (rng.random(1500) < expit(X[:, 2]))
-    model = SAREMClassifier([2]).fit(X, s)
-
-    def variance(suggestion):
-        """Of the classes within the strata, as the rows that were drawn show it."""
-        parts = [y[suggestion.rows[suggestion.stratum == h]] for h in range(10)]
-        return np.mean([part.var() for part in parts])
-
-    pytest.importorskip("lightgbm")
-    both = suggest_audit(model, X, s, n=400, random_state=0)
-    alone = suggest_audit(model, X, s, n=400, second_model=False, random_state=0)
-    assert variance(both) < 0.4 * variance(alone)
-    monkeypatch.setitem(sys.modules, "lightgbm", None)  # not installed
-    without = suggest_audit(model, X, s, n=400, random_state=0)
-    np.testing.assert_array_equal(without.rows, alone.rows)
 
 
 def test_errors_name_what_is_wrong():

@@ -1,15 +1,11 @@
 """``sarlearn audit``: rows to check, as a file or on a page."""
 
 import contextlib
-import time
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
@@ -51,18 +47,6 @@ class Plan:
         order = [*sorted(set(self._drawn()) - set(self.rows.tolist())), *self.rows.tolist()]
         table = audit_table(self.frame, self.design, order, everything, leave_out=[self.label])
         return write_table(table, self.output, neutralise=True)
-
-    def refit(self, audited, **design) -> tuple[float, float, float]:
-        """What the likelihood says with these answers: class prior and its range."""
-        model = clone(self.saved.model)
-        last = model.steps[-1][0] + "__" if isinstance(model, Pipeline) else ""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(self.X, self.s, **{f"{last}audited": audited})
-        final = model[-1] if isinstance(model, Pipeline) else model
-        prior = float(final.class_prior_)
-        low, high = getattr(final, "class_prior_range_", (prior, prior))
-        return prior, float(low), float(high)
 
     def _drawn(self) -> list[int]:
         return np.flatnonzero(~np.isnan(self.design["audit_probability"])).tolist()
@@ -150,37 +134,35 @@ def _result(plan: Plan) -> dict[str, Any]:
 
 
 def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fresh: bool) -> None:
-    from sarlearn.audit._page import Question, serve
-    from sarlearn.audit._session import AuditLog, AuditSession
+    from sarlearn.cli.audit_page import Answers, Question, flush_to_disk, only_page, serve
 
-    log_path = Path(f"{plan.output}.log")
-    if fresh:
-        log_path.unlink(missing_ok=True)
-        plan.write({})
-    edited = log_path.exists() and Path(plan.output).stat().st_mtime > log_path.stat().st_mtime
-    log = AuditLog(log_path)
-    logged = {entry["row"]: entry["answer"] for entry in log.entries}
-    for row, word in plan.words.items():
-        typed = row not in logged or (edited and logged[row] != word)
-        if row in plan.rows and typed:
-            log.append({"row": row, "answer": word, "tab": "", "time": time.time()})
-    given = {name: plan.design[name] for name in ("audited", "audit_probability", "audit_round")}
-    # Answers of this round come from the log, one by one: the page shows how the range fell.
-    given["audited"][plan.rows] = np.nan
-    session = AuditSession(log, plan.rows.tolist(), plan.labelled, given, plan.write, plan.refit)
-    first, folded = _columns(plan)
-    asked = Question(
-        text=question,
-        source=f"{Path(table).name}, round {int(np.nanmax(given['audit_round']))}",
-        first=first,
-        folded=folded,
-        cells=_Cells(plan),
-        name=lambda row: _name(plan, row),
-    )
-    with contextlib.suppress(KeyboardInterrupt):
-        serve(session, asked, port=port, announce=lambda address: _announce(address, browser))
-    log.close()
-    print_text(_farewell(plan, session))
+    output = Path(plan.output)
+
+    def write(words: dict[int, str]) -> None:
+        plan.write(words)
+        flush_to_disk(output)
+
+    with only_page(output):
+        if fresh:
+            write({})
+        given = {
+            name: plan.design[name] for name in ("audited", "audit_probability", "audit_round")
+        }
+        # Answers of this round are taken one by one: the page shows how the range fell.
+        given["audited"][plan.rows] = np.nan
+        answers = Answers(plan.rows.tolist(), plan.labelled, given, plan.words, write)
+        first, folded = _columns(plan)
+        asked = Question(
+            text=question,
+            source=f"{Path(table).name}, round {int(np.nanmax(given['audit_round']))}",
+            first=first,
+            folded=folded,
+            cells=lambda row: _cells(plan, row),
+            name=lambda row: _name(plan, row),
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            serve(answers, asked, port=port, announce=lambda at: _announce(at, browser))
+    print_text(_farewell(plan, answers))
 
 
 def _announce(address: str, browser: bool) -> None:
@@ -191,10 +173,10 @@ def _announce(address: str, browser: bool) -> None:
         webbrowser.open(address)
 
 
-def _farewell(plan: Plan, session) -> str:
-    text = f"{len(session.answers)} of {len(session.rows)} rows are checked; see {plan.output}."
+def _farewell(plan: Plan, answers) -> str:
+    text = f"{len(answers.words)} of {len(answers.rows)} rows are checked; see {plan.output}."
     with contextlib.suppress(ValueError):  # no range yet
-        text += f" {class_prior_from_audit(plan.labelled, **session.design())}"
+        text += f" {class_prior_from_audit(plan.labelled, **answers.design())}"
     return text
 
 
@@ -212,14 +194,9 @@ def _name(plan: Plan, row: int) -> str:
     return f"{plan.id_column} {_text(as_frame(plan.frame)[plan.id_column].item(row))}"
 
 
-class _Cells:
-    """The cells of a row as text."""
-
-    def __init__(self, plan: Plan):
-        self._frame = as_frame(plan.frame)
-
-    def __call__(self, row: int) -> dict[str, str]:
-        return {name: _text(self._frame[name].item(row)) for name in self._frame.columns}
+def _cells(plan: Plan, row: int) -> dict[str, str]:
+    frame = as_frame(plan.frame)
+    return {name: _text(frame[name].item(row)) for name in frame.columns}
 
 
 def _text(value: Any) -> str:

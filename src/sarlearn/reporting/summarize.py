@@ -288,9 +288,7 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
         found |= _counts_of_range(found, parts.n_rows, n_labelled)
         if found["rows_for_5_points"] is None and found["width"] > NARROW:
             s = parts.final.classes_[labelled.astype(int)]
-            drawn = suggest_audit(
-                parts.final, parts.matrix, s, n=AUDIT_ROWS, second_model=False, random_state=0
-            )
+            drawn = suggest_audit(parts.final, parts.matrix, s, n=AUDIT_ROWS, random_state=0)
             found["rows_for_5_points"] = drawn.rows_needed(NARROW)
     return found
 

@@ -77,7 +77,7 @@ function fill(list, cells) {
 const percent = share => `${(100 * share).toFixed(1)} %`;
 
 function summary(state) {
-  const { done, total, counts, history, needed, model } = state;
+  const { done, total, counts, history, needed } = state;
   $("meter").firstElementChild.style.width = `${100 * done / total}%`;
   $("meter").setAttribute("aria-valuemax", total);
   $("meter").setAttribute("aria-valuenow", done);
@@ -94,10 +94,6 @@ function summary(state) {
       : `About ${needed} checked rows in all would bring the range under 5 points.`;
     draw(history);
   }
-  $("model").textContent = state.trouble || (model === null
-    ? (state.refits && done ? "The model is being refitted …" : "")
-    : `The model, refitted to ${model.n} checked rows, says ${percent(model.class_prior)}` +
-      (model.high > model.low ? ` (${percent(model.low)} to ${percent(model.high)}).` : "."));
 }
 
 function element(name, attributes, text) {
@@ -144,6 +140,6 @@ for (const button of document.querySelectorAll("[data-answer]"))
   button.addEventListener("click", () => send(button.dataset.answer));
 $("back").addEventListener("click", back);
 $("again").addEventListener("click", back);
-// The model is refitted in the background, and another tab may answer: look now and then.
+// Another tab may answer: look now and then.
 setInterval(() => { if (!busy && !document.hidden) ask(`state?tab=${tab}&row=${current ?? ""}`).then(summary, () => {}); }, 3000);
 load();
