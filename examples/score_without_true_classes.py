@@ -16,12 +16,11 @@ import numpy as np
 import sklearn
 from scipy.special import expit
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 
 from sarlearn import SAREMClassifier
 from sarlearn.exceptions import TrustWarning
 from sarlearn.metrics import ipw_scorer, ipw_scores
-from sarlearn.model_selection import PropensityStratifiedKFold
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 4))
@@ -39,7 +38,7 @@ with sklearn.config_context(enable_metadata_routing=True):
         SAREMClassifier([2]),
         {"C": [0.1, 10.0], "decay": [0.9, 1.0]},
         scoring=ipw_scorer("f1"),
-        cv=PropensityStratifiedKFold([2], n_splits=3, random_state=0),
+        cv=StratifiedKFold(3, shuffle=True, random_state=0),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrustWarning)  # some of the settings are bad ones

@@ -9,8 +9,8 @@ import sarlearn
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SITE = DOCS / "_build" / "html"
-# Old import paths, the command line, and the rooms' own border: no interface for users.
-NOT_LISTED = {"backends", "cli", "crossfit", "demo", "io", "labeling", "scar"}
+# The command line, and the rooms' own border: no interface for users.
+NOT_LISTED = {"backends", "cli", "demo"}
 
 
 def public_names() -> dict[str, object]:

@@ -34,7 +34,6 @@ from sarlearn import (
     labelling,
     make_table_classifier,
     metrics,
-    model_selection,
     priors,
     tables,
 )
@@ -49,7 +48,6 @@ TABLE["wage"] = np.exp(3 * X[:, 2])
 TABLE["visit"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N) % 90, "D")
 GROUP = np.where(X[:, 1] > 0, "upper", "lower")
 FEATURES = {"features": [0, 1]}
-ONE_COLUMN = [[1], [0]]
 
 
 @cache
@@ -85,15 +83,6 @@ def drawn(function):
 
     call.__name__, call.wrapped = function.__name__, function
     return call
-
-
-def split(**settings):
-    folds = model_selection.PropensityStratifiedKFold(**settings).split(X, S)
-    return [test for _, test in folds]
-
-
-split.__name__ = "PropensityStratifiedKFold"
-split.wrapped = model_selection.PropensityStratifiedKFold
 
 
 def encode(**settings):
@@ -269,17 +258,6 @@ LABELLING = [
         labelling.label,
         {"X": X, "y": Y, "mechanism": labelling.ConstantLabelling(0.5), "random_state": 0},
         {"random_state": [1, 2]},
-    ),
-    Case(
-        split,
-        {"random_state": 0},
-        {
-            "propensity_features": [*ONE_COLUMN, [1, 2]],
-            "n_splits": [3, 4],
-            "n_bins": [2, 10],
-            "random_state": [1, 2],
-        },
-        {"n_bins": {"propensity_features": [1]}},
     ),
 ]
 

@@ -22,7 +22,6 @@ MAX_BYTES = 2**32
 _PLAIN_TYPES = frozenset(
     {
         "numpy.dtype",
-        "sarlearn.tables.FromColumns",  # where files of version 0.1 have it
         "sarlearn.tables.pipeline.FromColumns",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     }

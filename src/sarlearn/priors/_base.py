@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 
 from sarlearn._compat import fit_context, one_blas_thread
-from sarlearn._moved import renamed_attribute
 from sarlearn._validation import (
     check_weights,
     encode_labels,
@@ -152,8 +151,6 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         self.clipped_ = bool(found.at_boundary or not 0.0 < found.kappa < 1.0)
         if self.clipped_:
             warn(BoundaryWarning("unlabelled_prior", kappa, type(self).__name__))
-
-    unlabeled_prior_ = renamed_attribute("unlabeled_prior_", "unlabelled_prior_")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "class_prior_")

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 
-from sarlearn._moved import renamed_attribute
 from sarlearn._validation import check_array, encode_labels
 from sarlearn._view.html import ShownInNotebooks
 from sarlearn.exceptions import DisagreementWarning, FewLabelsWarning, warn
@@ -59,8 +58,6 @@ class PriorRow:
     clipped: bool
     seconds: float
     notes: list[str] = field(default_factory=list)
-
-    unlabeled_prior = renamed_attribute("unlabeled_prior", "unlabelled_prior")
 
 
 @dataclass

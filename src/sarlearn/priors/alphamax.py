@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from sarlearn._moved import renamed_attribute
 from sarlearn.priors import _alphamax
 from sarlearn.priors._base import Estimate, PriorCurve
 from sarlearn.priors._scores import ScorePriorEstimator
@@ -169,8 +168,6 @@ class AlphaMaxN(ScorePriorEstimator):
         **ScorePriorEstimator._parameter_constraints,
         "rank_scores": ["boolean"],
     }
-
-    labeled_purity_ = renamed_attribute("labeled_purity_", "labelled_purity_")
 
     def __init__(
         self, *, rank_scores=False, scorer=None, cv=5, single_sample=True, random_state=None

@@ -5,7 +5,6 @@ from numbers import Real
 import numpy as np
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn._moved import renamed_parameter
 from sarlearn.priors._base import Estimate, PriorCurve
 from sarlearn.priors._scores import ScorePriorEstimator
 
@@ -40,8 +39,6 @@ class ElkanNoto(ScorePriorEstimator):
         `class_prior_` is the share of positives among them.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds.
-    estimator : deprecated
-        Old name of ``variant``.
 
     Attributes
     ----------
@@ -81,7 +78,6 @@ class ElkanNoto(ScorePriorEstimator):
     _parameter_constraints: dict = {
         **ScorePriorEstimator._parameter_constraints,
         "variant": [StrOptions({"e1", "e2", "e3"})],
-        "estimator": [StrOptions({"e1", "e2", "e3", "deprecated"})],
         "quantile": [Interval(Real, 0.5, 1.0, closed="right")],
     }
 
@@ -94,7 +90,6 @@ class ElkanNoto(ScorePriorEstimator):
         cv=5,
         single_sample=True,
         random_state=None,
-        estimator="deprecated",
     ):
         self.variant = variant
         self.quantile = quantile
@@ -102,13 +97,11 @@ class ElkanNoto(ScorePriorEstimator):
         self.cv = cv
         self.single_sample = single_sample
         self.random_state = random_state
-        self.estimator = estimator
 
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        variant = renamed_parameter(self, "estimator", "variant")
-        if variant == "e1":
+        if self.variant == "e1":
             frequency, shown = scores[labelled].mean(), scores[labelled]
-        elif variant == "e2":
+        elif self.variant == "e2":
             frequency, shown = scores[labelled].sum() / max(scores.sum(), 1e-300), scores
         else:
             frequency, shown = np.quantile(scores, self.quantile), scores

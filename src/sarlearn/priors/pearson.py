@@ -7,7 +7,6 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn._moved import renamed_parameter
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._kernels import (
     distance_blocks,
@@ -48,8 +47,6 @@ class PearsonDivergence(PriorEstimator):
         positives among them.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds, draws the centres and the rows of the median distance.
-    max_centers : deprecated
-        Old name of ``max_centres``.
 
     Attributes
     ----------
@@ -91,7 +88,6 @@ class PearsonDivergence(PriorEstimator):
     _parameter_constraints: dict = {
         **PriorEstimator._parameter_constraints,
         "max_centres": [Interval(Integral, 1, None, closed="left")],
-        "max_centers": [Interval(Integral, 1, None, closed="left"), StrOptions({"deprecated"})],
         "scaling": [StrOptions({"minmax", "standard", "none"})],
         "cv": CV_CONSTRAINT,
         "random_state": ["random_state"],
@@ -105,23 +101,20 @@ class PearsonDivergence(PriorEstimator):
         cv=5,
         single_sample=True,
         random_state=None,
-        max_centers="deprecated",
     ):
         self.max_centres = max_centres
         self.scaling = scaling
         self.cv = cv
         self.single_sample = single_sample
         self.random_state = random_state
-        self.max_centers = max_centers
 
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
-        max_centres = renamed_parameter(self, "max_centers", "max_centres")
         rng = check_random_state(self.random_state)
         folds = fold_numbers(X, labelled, self.cv, rng)
         X = scale_columns(X, self.scaling)
         centres = np.flatnonzero(labelled)
-        if len(centres) > max_centres:
-            centres = np.sort(rng.choice(centres, size=max_centres, replace=False))
+        if len(centres) > self.max_centres:
+            centres = np.sort(rng.choice(centres, size=self.max_centres, replace=False))
         some = X[stratified_subsample(labelled, MEDIAN_ROWS, rng)]
         widths = WIDTH_FACTORS * median_distance(squared_distances(some, some))
         # The weight of P in the density matched: its share of a single sample, none of U's.

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn._moved import renamed_parameter
 from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
 from sarlearn.priors._kernels import (
     distance_blocks,
@@ -84,8 +83,6 @@ class PenalizedL1(PriorEstimator):
         `class_prior_` is the share of positives among them.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds and draws the centres.
-    max_centers : deprecated
-        Old name of ``max_centres``.
 
     Attributes
     ----------
@@ -128,7 +125,6 @@ class PenalizedL1(PriorEstimator):
         **PriorEstimator._parameter_constraints,
         "penalty": [Interval(Real, 0.0, None, closed="neither")],
         "max_centres": [Interval(Integral, 1, None, closed="left")],
-        "max_centers": [Interval(Integral, 1, None, closed="left"), StrOptions({"deprecated"})],
         "scaling": [StrOptions({"minmax", "standard", "none"})],
         "cv": CV_CONSTRAINT,
         "random_state": ["random_state"],
@@ -143,7 +139,6 @@ class PenalizedL1(PriorEstimator):
         cv=5,
         single_sample=True,
         random_state=None,
-        max_centers="deprecated",
     ):
         self.penalty = penalty
         self.max_centres = max_centres
@@ -151,18 +146,16 @@ class PenalizedL1(PriorEstimator):
         self.cv = cv
         self.single_sample = single_sample
         self.random_state = random_state
-        self.max_centers = max_centers
 
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
-        max_centres = renamed_parameter(self, "max_centers", "max_centres")
         rng = check_random_state(self.random_state)
         folds = fold_numbers(X, labelled, self.cv, rng)
         X = scale_columns(X, self.scaling)
         centres, positives, some = (
             _at_most(np.flatnonzero(rows), size, rng)
             for rows, size in (
-                (~labelled, max_centres),
-                (labelled, max_centres),
+                (~labelled, self.max_centres),
+                (labelled, self.max_centres),
                 (~labelled, MEDIAN_ROWS),
             )
         )

@@ -1,5 +1,0 @@
-"""Moved to :mod:`sarlearn`."""
-
-from sarlearn._moved import moved
-
-__getattr__ = moved(__name__, "sarlearn", ("CrossFitSARClassifier",))
