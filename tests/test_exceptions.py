@@ -29,8 +29,8 @@ from sarlearn.exceptions import (
     NoPropensityWarning,
     NotConvergedWarning,
     SarlearnWarning,
-    SelectionWarning,
     SparseStrataWarning,
+    UnnamedDriverWarning,
 )
 from sarlearn.metrics import ipw_scores
 from sarlearn.priors import BestBinEstimator
@@ -78,8 +78,9 @@ def test_a_fit_that_stops_early_warns_as_scikit_learn_does():
 
 
 def test_lists_of_names_read_as_sentences():
-    text = str(SelectionWarning(["a", "b", "c"], []))
-    assert "selects a, b and c, the flexible one none:" in text
+    for names, told in (("a", "a"), ("ab", "a and b"), ("abc", "a, b and c")):
+        assert f"follow {told} (z" in str(UnnamedDriverWarning(names, 4.0))
+    assert "follow a, b, c and 2 more (z" in str(UnnamedDriverWarning("abcde", 4.0))
 
 
 def test_a_misfit_tells_of_a_flexible_model_only_where_that_is_better():

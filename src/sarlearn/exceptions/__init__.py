@@ -39,7 +39,6 @@ from sarlearn.exceptions._tools import (
     ForeignTypesWarning,
     IdentifierColumnWarning,
     OtherVersionWarning,
-    SelectionWarning,
     UnequalPropensityWarning,
 )
 from sarlearn.exceptions._trust import (
@@ -72,7 +71,6 @@ __all__ = [
     "NotSeparatedWarning",
     "OtherVersionWarning",
     "SarlearnWarning",
-    "SelectionWarning",
     "ShapeWarning",
     "SparseStrataWarning",
     "StrayCellsWarning",

@@ -33,37 +33,6 @@ class DisagreementWarning(SarlearnWarning):
 
 
 @dataclass(eq=False)
-class SelectionWarning(SarlearnWarning):
-    """A linear and a flexible class model select different propensity attributes.
-
-    Parameters
-    ----------
-    linear, flexible : sequence of str
-        What each of them selects.
-
-    See Also
-    --------
-    sarlearn.inspection.select_propensity_features :
-        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
-    """
-
-    linear: Sequence[str]
-    flexible: Sequence[str]
-
-    def __str__(self) -> str:
-        linear, flexible = (_listed(names) for names in (self.linear, self.flexible))
-        return (
-            f"The linear class model selects {linear}, the flexible one {flexible}: the choice "
-            "depends on the form of the class model. If in doubt, use all of them."
-        )
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names or ["none"]
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-@dataclass(eq=False)
 class UnequalPropensityWarning(SarlearnWarning):
     """Propensities are so unequal that few labelled rows decide a score.
 
