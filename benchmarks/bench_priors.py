@@ -32,8 +32,8 @@ from sarlearn.priors import (
     TIcE,
     out_of_fold_scores,
 )
-from sarlearn.priors._alphamax import LINEAR_GRID, histogram_shares, log_likelihood
 from sarlearn.priors._kernels import median_distance, squared_distances
+from sarlearn.priors.alphamax import LINEAR_GRID, histogram_shares, log_likelihood
 
 RESULTS = Path(__file__).parent / "results"
 FIELDS = [

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from sarlearn.priors import PriorCurveDisplay, compare_priors
+from sarlearn.priors import compare_priors
 
 X, target = load_breast_cancer(return_X_y=True)
 ill = target == 0
@@ -28,16 +28,15 @@ with warnings.catch_warnings():
 print(comparison)
 
 # %%
-# Side by side, and what three of the methods looked at before they decided. Where the curves
-# have no clear corner or peak, an estimate is a guess.
+# Side by side. An estimate at a boundary is a failure that looks like an answer.
 
-figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
-comparison.plot(ax=axes[0, 0])
-axes[0, 0].axvline(ill.mean(), color="black", linestyle=":", label="truth")
-axes[0, 0].legend(frameon=False)
-axes[0, 0].set_title("eleven estimates of one number")
-for method, ax in zip(["cross-fit", "BBE", "KM1"], axes.flat[1:], strict=True):
-    PriorCurveDisplay.from_estimator(comparison.estimators[method], ax=ax)
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.barh([row.method for row in comparison.rows], [row.class_prior for row in comparison.rows])
+ax.axvline(ill.mean(), color="black", linestyle=":", label="truth")
+ax.set_xlim(0, 1)
+ax.set_xlabel("class prior")
+ax.invert_yaxis()
+ax.legend(frameon=False)
 
 # %%
 # In numbers of patients:

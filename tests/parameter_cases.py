@@ -272,12 +272,16 @@ ROWS = {"X": X, "y": S}
 SEEDED = ROWS | {"random_state": 0}
 PRIORS = [
     Case(priors.DEDPUL, SEEDED, SCORES),
-    Case(priors.AlphaMax, SEEDED, SCORES | {"rank_scores": [False]}),
-    Case(priors.AlphaMaxN, SEEDED, SCORES | {"rank_scores": [True]}),
+    Case(
+        priors.AlphaMax,
+        SEEDED,
+        SCORES | {"cv": [4, KFold(3)], "random_state": [1, 3], "rank_scores": [False]},
+    ),
+    Case(priors.AlphaMaxN, SEEDED, SCORES | {"cv": [4, KFold(3)], "rank_scores": [True]}),
     Case(
         priors.BestBinEstimator,
         SEEDED,
-        SCORES | {"delta": [0.01, 0.5], "gamma": [0.05, 0.2], "sample_weight": [WEIGHT]},
+        SCORES | {"delta": [0.01, 0.5], "gamma": [0.2, 2.0], "sample_weight": [WEIGHT]},
     ),
     Case(
         priors.ElkanNoto,
@@ -290,14 +294,14 @@ PRIORS = [
         SEEDED,
         {
             "variant": ["KM2"],
-            "max_rows": [60, 100],
+            "max_rows": [80, 100],
             "max_rank": [3, 8],
             "max_prior": [0.88, 0.9],
             "scaling": ["standard", "none"],
             "single_sample": [False],
             "random_state": [1, 2],
         },
-        {"max_prior": ALL_BUT_A_FEW, "random_state": {"max_rows": 60}},
+        {"max_prior": ALL_BUT_A_FEW, "random_state": {"max_rows": 60}, "scaling": {"X": NOISE}},
     ),
     Case(
         priors.PearsonDivergence,
@@ -331,7 +335,7 @@ PRIORS = [
             "delta": [0.01, 0.5],
             "promise": [1, 2],
             "min_rows": [3, 40],
-            "max_splits": [1, 2],
+            "max_splits": [1],
             "bounds_from": ["tree_fold"],
             "cv": [3, 4],
             "single_sample": [False],

@@ -33,8 +33,6 @@ def run(case: Case, settings: dict):
     model = case.call(**{name: value for name, value in settings.items() if name in known})
     model.fit(**{name: value for name, value in settings.items() if name not in known})
     found = [getattr(model, name, None) for name in ("class_prior_", "n_iter_")]
-    if hasattr(model, "curve_"):
-        found += [model.curve_.x, model.curve_.y]
     if hasattr(model, "predict_proba"):
         found.append(model.predict_proba(settings["X"])[:, 1])
     if hasattr(model, "predict_propensity") and "propensity" not in settings:

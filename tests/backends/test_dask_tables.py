@@ -1,60 +1,15 @@
-"""Class priors, tables and the command line on Dask."""
+"""Tables and the command line on Dask."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from cli_tools import command, process
-from conftest import make_pu
-from dask_tools import N, continuous, cut, da, dd, pd, quiet, sparse_chunks
-from sarlearn import SCARClassifier
-from sarlearn.priors import BestBinEstimator, SAREMPrior
+from dask_tools import N, dd, pd, quiet
 
 pytestmark = quiet
-
-# -- class priors -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("make", [lambda X: X, sparse_chunks], ids=["dense", "sparse"])
-@pytest.mark.parametrize("scaling", ["minmax", "standard", "none"])
-def test_sar_em_prior(here, scaling, make):
-    X = continuous.X * (np.abs(continuous.X) > 0.5) if make is sparse_chunks else continuous.X
-    prior = SAREMPrior([0], scaling=scaling, stop="fixed_point")
-    whole = prior.fit(sparse.csr_array(X) if make is sparse_chunks else X, continuous.s)
-    expected = whole.class_prior_
-    found = SAREMPrior([0], scaling=scaling, stop="fixed_point").fit(make(cut(X, 7)), continuous.s)
-    assert found.class_prior_ == pytest.approx(expected, abs=1e-7)
-
-
-def test_best_bin(here):
-    rng = np.random.default_rng(0)
-    y = rng.random(20_000) < 0.4
-    X = rng.standard_normal((20_000, 3)) + 2.0 * y[:, None]
-    s = y & (rng.random(20_000) < 0.5)
-    found = BestBinEstimator(random_state=0).fit(cut(X, 9), s)
-    again = BestBinEstimator(random_state=0).fit(cut(X, 4), s)
-    whole = BestBinEstimator(random_state=0).fit(X, s)
-    assert found.class_prior_ == pytest.approx(again.class_prior_, abs=1e-9)  # any cut
-    assert found.class_prior_ == pytest.approx(whole.class_prior_, abs=0.02)
-    assert found.class_prior_ == pytest.approx(0.4, abs=0.03)
-    with pytest.raises(ValueError, match="constant"):
-        BestBinEstimator().fit(da.ones((N, 2), chunks=(300, 2)), continuous.s)
-
-
-def test_scar(here):
-    data = make_pu(6000, 4, n_propensity=0, seed=3, scale=3)
-    found = SCARClassifier(SAREMPrior(), C=10).fit(cut(data.X, 5), data.s)
-    whole = SCARClassifier(SAREMPrior(), C=10).fit(data.X, data.s)
-    np.testing.assert_allclose(found.coef_, whole.coef_, atol=1e-6)
-    assert found.n_features_in_ == 4
-    table = dd.from_pandas(pd.DataFrame(data.X, columns=list("abcd")), npartitions=3)
-    found = SCARClassifier(random_state=0).fit(table, data.s)
-    assert list(found.feature_names_in_) == list("abcd")
-    assert found.predict_propensity(table).compute().iloc[0] == found.label_frequency_
-
 
 # -- tables and the command line ----------------------------------------------------------------
 

@@ -238,16 +238,19 @@ def test_few_labels_are_warned_of(here):
 def test_what_needs_memory_says_so(here):
     from sklearn.linear_model import LogisticRegression
 
-    from sarlearn import BoostedSARClassifier, MultiSCARClassifier
+    from sarlearn import BoostedSARClassifier, MultiSCARClassifier, SCARClassifier
 
     X, s = cut(continuous.X, 7), continuous.s
     for model in (
         MultiSCARClassifier([0]),
         BoostedSARClassifier([0]),
         ElkanNoto(),
-        BestBinEstimator(scorer=LogisticRegression()),
+        BestBinEstimator(),
+        SCARClassifier(),
         SAREMClassifier([0], classifier=LogisticRegression()),
         KnownPropensityClassifier(classifier=LogisticRegression()),
     ):
-        with pytest.raises(TypeError, match=f"{type(model).__name__}.* in memory.*sample"):
+        with pytest.raises(TypeError, match=f"{type(model).__name__}.* in memory.*sample") as told:
             model.fit(X, s)
+        scar = isinstance(model, SCARClassifier)
+        assert scar == ("SAREMClassifier() learns under the same assumption" in str(told.value))

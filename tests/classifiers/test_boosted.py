@@ -275,7 +275,6 @@ def test_prior_estimator_is_the_model_s(data):
     model = BoostedSARClassifier([2], n_runs=1, random_state=0).fit(data.X, data.s)
     assert prior.class_prior_ == pytest.approx(model.class_prior_)
     assert prior.class_prior_range_ == model.class_prior_range_
-    assert prior.curve_.marker[0] == pytest.approx(model.class_prior_)
     s = data.y & (np.random.default_rng(0).random(len(data.y)) < 0.5)
     found = compare_priors(data.X, s, ["boosted"], random_state=0)
     assert found.rows[0].class_prior == pytest.approx(data.y.mean(), abs=0.05)

@@ -9,7 +9,6 @@ import numpy as np, warnings
 warnings.simplefilter("ignore")
 from sarlearn import SAREMClassifier
 from sarlearn.inspection import bootstrap, scar_test, sensitivity
-from sarlearn.priors import compare_priors
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 3))
 y = rng.random(400) < 1 / (1 + np.exp(-4 * X[:, 0]))
@@ -20,7 +19,6 @@ CELLS = {
     "bootstrap": "bootstrap(model, X, s, n_resamples=20, random_state=0)",
     "scar_test": "scar_test(X, s, [2], n_draws=19, random_state=0)",
     "sensitivity": "sensitivity(model, X, s, decay=[0.8, 1.0])",
-    "compare_priors": 'compare_priors(X, s, ["EN", "SAR-EM"], random_state=0, verbose=True)',
 }
 
 
@@ -55,8 +53,6 @@ def test_a_result_is_a_table_and_a_figure(outputs, name):
 def test_progress_needs_no_widgets(outputs):
     said = "".join(o.text for o in outputs["bootstrap"] if o.output_type == "stream")
     assert "Bootstrap: 30 of 30" in said
-    said = "".join(o.text for o in outputs["compare_priors"] if o.output_type == "stream")
-    assert "[2/2] SAR-EM" in said
     assert "ipywidgets" not in said
 
 

@@ -27,7 +27,7 @@ from sarlearn.priors import (
     TIcE,
     out_of_fold_scores,
 )
-from sarlearn.priors._alphamax import LINEAR_GRID, find_elbow, histogram_shares, log_likelihood
+from sarlearn.priors.alphamax import LINEAR_GRID, find_elbow, histogram_shares, log_likelihood
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sarlearn.exceptions.FewLabelsWarning", "ignore::sarlearn.exceptions.BoundaryWarning"

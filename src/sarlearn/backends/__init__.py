@@ -22,21 +22,24 @@ def is_batches(X) -> bool:
     return type(X).__module__ == "sarlearn.backends.batches.source"
 
 
-def refuse_dask(X, who: str) -> None:
-    """Refuse Dask input, and batches, where a method needs its rows in memory."""
+def refuse_dask(X, who: str, instead: str = "") -> None:
+    """Refuse Dask input, and batches, where a method needs its rows in memory.
+
+    ``instead`` is a sentence that says what to use.
+    """
     if is_batches(X):
         raise TypeError(
             f"{who} needs its rows in memory and got {X!r}. Read them, or a sample of them, into a "
             "data frame; from batches SAREMClassifier and CrossFitSARClassifier learn, with "
-            "logistic models."
+            f"logistic models. {instead}".rstrip()
         )
     if is_dask(X):
         raise TypeError(
             f"{who} needs its rows in memory and got {type(X).__module__}.{type(X).__name__}. "
             "Compute it, X.compute(), or a part that fits: X.sample(frac=0.01).compute() of a "
             "DataFrame, X[:100_000].compute() of an Array; the same rows of the labels. On Dask "
-            "itself run SAREMClassifier, CrossFitSARClassifier, KnownPropensityClassifier, "
-            "SCARClassifier, BestBinEstimator and SAREMPrior."
+            "itself run SAREMClassifier, CrossFitSARClassifier and "
+            f"KnownPropensityClassifier. {instead}".rstrip()
         )
 
 

@@ -1,6 +1,5 @@
 """SCAR: one label frequency, from any class-prior estimator, then a known-propensity learner."""
 
-import contextlib
 import warnings
 
 import numpy as np
@@ -8,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context
-from sarlearn.backends import elsewhere
+from sarlearn.backends import refuse_dask
 from sarlearn.classifiers.base import LearnsPropensity
 from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.exceptions import FewLabelsWarning, GuessedLabelWarning, MostlyLabelledWarning
@@ -67,9 +66,8 @@ class SCARClassifier(LearnsPropensity):
 
     Notes
     -----
-    On Dask the default prior estimator takes its folds by row number, in memory at random. The
-    label frequency then differs as it would with other folds, and the coefficients with it. Given
-    one without folds, ``prior_estimator=SAREMPrior()``, both ways have the same coefficients.
+    Class-prior estimators need their rows in memory. On Dask, and from batches,
+    ``SAREMClassifier()`` learns under the same assumption, with one label frequency.
 
     Examples
     --------
@@ -116,7 +114,6 @@ class SCARClassifier(LearnsPropensity):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    @elsewhere(dask="_fit_on_dask")
     def fit(self, X, y, sample_weight=None):
         """Estimate the label frequency, then learn ``f``.
 
@@ -135,24 +132,23 @@ class SCARClassifier(LearnsPropensity):
         -------
         self
         """
+        refuse_dask(
+            X, "SCARClassifier", "SAREMClassifier() learns under the same assumption there."
+        )
         checked, labels, weight, kept = self._check_fit(X, y, sample_weight)
         of_table = labels
         if kept is not None:  # folds of the prior estimator may count all rows
             of_table = np.zeros(len(kept), dtype=bool)
             of_table[kept] = labels
-        # The column names of the table may mean something to the prior estimator.
-        self._fit_prior(X, of_table, sample_weight, few_said=True)
-        self._fit_classifier(checked, labels, weight, pos_label=None, meaning_said=True)
+        with warnings.catch_warnings():  # few labelled rows, or guessed labels, are said once
+            for said in (FewLabelsWarning, GuessedLabelWarning, MostlyLabelledWarning):
+                warnings.simplefilter("ignore", said)
+            # The column names of the table may mean something to the prior estimator.
+            self._fit_prior(X, of_table, sample_weight)
+            self._fit_classifier(checked, labels, weight)
         return self
 
-    def _fit_on_dask(self, X, y, sample_weight=None):
-        of_table = y if self.pos_label is None else y == self.pos_label
-        self._fit_prior(X, of_table, sample_weight, few_said=False)
-        model = self._fit_classifier(X, y, sample_weight, self.pos_label, meaning_said=False)
-        self._take(model, "classes_", "n_features_in_", "feature_names_in_")
-        return self
-
-    def _fit_prior(self, X, labels, sample_weight, *, few_said: bool) -> None:
+    def _fit_prior(self, X, labels, sample_weight) -> None:
         if self.prior_estimator is None:
             # Imported here, because priors import the classifiers' base.
             from sarlearn.priors import BestBinEstimator
@@ -166,45 +162,23 @@ class SCARClassifier(LearnsPropensity):
                 f"sample_weight was given, and the prior estimator {prior!r} does not take it. Use "
                 "BestBinEstimator."
             )
-        with _said(few=few_said, meaning=True):
-            self.prior_estimator_ = prior.fit(X, labels, **weights)
+        self.prior_estimator_ = prior.fit(X, labels, **weights)
         self.label_frequency_ = self.prior_estimator_.label_frequency_
         self.class_prior_ = self.prior_estimator_.class_prior_
 
-    def _fit_classifier(self, X, labels, weight, pos_label, *, meaning_said: bool):
-        with _said(few=True, meaning=meaning_said):
-            model = KnownPropensityClassifier(
-                self.method,
-                C=self.C,
-                stop=self.stop,
-                window=self.window,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                classifier=self.classifier,
-                pos_label=pos_label,
-            ).fit(X, labels, propensity=self.label_frequency_, sample_weight=weight)
-        learned = ("coef_", "intercept_", "classifier_", "n_iter_", "converged_", "history_")
-        self._take(model, *learned)
-        return model
-
-    def _take(self, model, *names: str) -> None:
-        for name in names:
+    def _fit_classifier(self, X, labels, weight) -> None:
+        model = KnownPropensityClassifier(
+            self.method,
+            C=self.C,
+            stop=self.stop,
+            window=self.window,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            classifier=self.classifier,
+        ).fit(X, labels, propensity=self.label_frequency_, sample_weight=weight)
+        for name in ("coef_", "intercept_", "classifier_", "n_iter_", "converged_", "history_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
 
     def _propensity(self, X) -> np.ndarray:
         return np.full(X.shape[0], self.label_frequency_)
-
-
-@contextlib.contextmanager
-def _said(*, few: bool, meaning: bool):
-    """Where few labelled rows, or guessed labels, have been warned of, once is enough."""
-    with warnings.catch_warnings():
-        for said, warning in (
-            (few, FewLabelsWarning),
-            (meaning, GuessedLabelWarning),
-            (meaning, MostlyLabelledWarning),
-        ):
-            if said:
-                warnings.simplefilter("ignore", warning)
-        yield

@@ -1,8 +1,6 @@
 """How many of the unlabelled are positive? Class-prior estimators, one file each."""
 
-from sarlearn.priors._base import PriorCurve
 from sarlearn.priors._compare import PriorComparison, compare_priors
-from sarlearn.priors._display import PriorCurveDisplay
 from sarlearn.priors._scores import out_of_fold_scores
 from sarlearn.priors.alphamax import AlphaMax, AlphaMaxN
 from sarlearn.priors.best_bin import BestBinEstimator
@@ -28,8 +26,6 @@ __all__ = [
     "PearsonDivergence",
     "PenalizedL1",
     "PriorComparison",
-    "PriorCurve",
-    "PriorCurveDisplay",
     "SAREMPrior",
     "TIcE",
     "compare_priors",

@@ -1,7 +1,6 @@
 """The contract every class-prior estimator keeps: three numbers, and whether one was cut off."""
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,55 +15,8 @@ from sarlearn._validation import (
     fill_labels,
     validate_data,
 )
-from sarlearn.backends import elsewhere, read_rows, refuse_dask
+from sarlearn.backends import refuse_dask
 from sarlearn.exceptions import BoundaryWarning, warn
-
-
-@dataclass
-class PriorCurve:
-    """What a method looked at before it decided: ``y`` over ``x``, and where it stopped.
-
-    Attributes
-    ----------
-    x, y : ndarray
-        The curve.
-    x_label, y_label, name, level_name : str
-        Words for the axes, the curve and the level.
-    marker : tuple of float or None
-        The point chosen on the curve.
-    level : float or None
-        A height that matters.
-    window : tuple of float or None
-        The part of x worth drawing.
-    top : float or None
-        The largest y worth drawing.
-    points, log_x, peak : bool
-        Whether the values are separate, not a line; whether x is drawn by its logarithm; whether
-        values are drops from a maximum at ``marker``, whose root is nearly linear in x.
-    extra : dict
-        Further curves over the same x.
-
-    See Also
-    --------
-    PriorCurveDisplay :
-        What a class-prior estimator looked at: KM's distances, AlphaMax's likelihood, the
-        bounds.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    x_label: str
-    y_label: str
-    marker: tuple[float, float] | None = None
-    level: float | None = None
-    level_name: str = "threshold"
-    window: tuple[float, float] | None = None
-    top: float | None = None
-    name: str = "curve"
-    points: bool = False
-    log_x: bool = False
-    peak: bool = False
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 class Estimate(NamedTuple):
@@ -89,10 +41,8 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
     _parameter_constraints: dict = {"single_sample": ["boolean"]}
     _warn_few = True
     single_sample: bool
-    curve_: PriorCurve
 
     @fit_context(prefer_skip_nested_validation=False)
-    @elsewhere(dask="_fit_on_dask")
     def fit(self, X, y):
         """Estimate the class prior.
 
@@ -108,24 +58,12 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
+        refuse_dask(X, type(self).__name__)
         X, labelled = self._check_input(X, y)
         with one_blas_thread():
             found = self._estimate(X, labelled)
         self._set_prior(found, float(labelled.mean()))
         return self
-
-    def _fit_on_dask(self, X, y):
-        with one_blas_thread():
-            self._set_prior(*self._estimate_on_dask(X, y))
-        return self
-
-    def _estimate_on_dask(self, X, y) -> tuple[Estimate, float]:
-        """The estimate and the labelled share, where a method can do with sums over partitions."""
-        refuse_dask(X, type(self).__name__)
-        raise NotImplementedError
-
-    def _dask_rows(self, X, y):
-        return read_rows(self, X, y, warn_few=self._warn_few)
 
     @abstractmethod
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:

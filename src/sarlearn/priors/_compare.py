@@ -1,10 +1,10 @@
 """Run several class-prior estimators on one data set and say whether they agree."""
 
+import importlib.util
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 
 from sarlearn._validation import check_array, encode_labels
-from sarlearn._view.html import ShownInNotebooks
 from sarlearn.exceptions import DisagreementWarning, FewLabelsWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative
 from sarlearn.priors._scores import ScorePriorEstimator, out_of_fold_scores
@@ -27,6 +26,8 @@ from sarlearn.priors.pearson import PearsonDivergence
 from sarlearn.priors.penalized_l1 import PenalizedL1
 from sarlearn.priors.sarem_prior import SAREMPrior
 from sarlearn.priors.tice import TIcE
+
+NUMBERS = ("class_prior_", "unlabelled_prior_", "label_frequency_")
 
 
 def default_estimators(single_sample: bool = True, random_state=None) -> dict[str, PriorEstimator]:
@@ -61,7 +62,7 @@ class PriorRow:
 
 
 @dataclass
-class PriorComparison(ShownInNotebooks):
+class PriorComparison:
     """The estimates of several methods, and how far apart they are.
 
     Attributes
@@ -69,7 +70,7 @@ class PriorComparison(ShownInNotebooks):
     rows : list of PriorRow
         One for each method: estimate, seconds, warnings.
     estimators : dict of str to fitted estimator
-        For `PriorCurveDisplay`; methods that failed are missing.
+        Methods that failed are missing.
     scoring_seconds : float
         Time of the out-of-fold scores that the score methods shared.
     max_disagreement : float
@@ -78,9 +79,6 @@ class PriorComparison(ShownInNotebooks):
     See Also
     --------
     compare_priors : Estimate the class prior with several methods and say whether they agree.
-    PriorCurveDisplay :
-        What a class-prior estimator looked at: KM's distances, AlphaMax's likelihood, the
-        bounds.
     """
 
     rows: list[PriorRow]
@@ -111,20 +109,10 @@ class PriorComparison(ShownInNotebooks):
         if not self.disagree:
             return f"The estimates agree within {self.max_disagreement:g}: {ends}."
         return (
-            f"The estimates disagree by more than {self.max_disagreement:g}: {ends}. Look at the "
-            "curves (PriorCurveDisplay), label more rows, or check that the labelled rows are a "
-            "random sample of the positives: if not, CrossFitPrior with propensity features is the "
-            "method."
+            f"The estimates disagree by more than {self.max_disagreement:g}: {ends}. Label more "
+            "rows, or check that the labelled rows are a random sample of the positives: if not, "
+            "CrossFitPrior with propensity features is the method."
         )
-
-    def to_frame(self):
-        """The table as a pandas DataFrame, one row per method."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'sarlearn[tables]'.") from error
-        records = [{**vars(row), "notes": "; ".join(row.notes)} for row in self.rows]
-        return pd.DataFrame(records).set_index("method")
 
     def __str__(self) -> str:
         lines = [f"{'method':<10} {'prior':>6} {'unlab.':>6} {'c':>6} {'seconds':>8}  notes"]
@@ -135,51 +123,6 @@ class PriorComparison(ShownInNotebooks):
             lines.append(f"{row.method:<10} {shown} {row.seconds:8.2f}  {notes}".rstrip())
         lines.append(f"(scores shared by the score methods: {self.scoring_seconds:.2f} s)")
         return "\n".join([*lines, self.verdict])
-
-    def _sentences(self) -> str:
-        return self.verdict
-
-    def _figure_height(self) -> float:
-        return 1.4 + 0.26 * len(self.rows)
-
-    def _table(self):
-        rows = []
-        for row in sorted(self.rows, key=lambda row: row.class_prior):
-            numbers = (row.class_prior, row.unlabelled_prior, row.label_frequency)
-            shown = ["failed" if np.isnan(value) else f"{value:.1%}" for value in numbers]
-            rows.append((row.method, *shown, f"{row.seconds:.1f} s"))
-        return ("method", "class prior", "among unlabelled", "label frequency", "time"), rows
-
-    def plot(self, ax=None):
-        """Draw the estimates, one dot per method, from low to high; returns the axes."""
-        from sarlearn._view.draw import BELOW
-        from sarlearn._view.style import BLUE, MUTED, ORANGE, as_percent, new_axes, tidy
-
-        if ax is None:
-            ax = new_axes(None, height=1.6 + 0.3 * len(self.rows))
-        done = [row for row in self.rows if row.method in self.estimators]
-        done.sort(key=lambda row: -row.class_prior)
-        places = np.arange(len(done))[::-1]
-        median = float(np.median([row.class_prior for row in done]))
-        ax.axvspan(
-            median - self.max_disagreement / 2,
-            median + self.max_disagreement / 2,
-            color=MUTED,
-            alpha=0.15,
-            label=f"median ± {self.max_disagreement / 2:g}",
-        )
-        for clipped, color, text in ((False, BLUE, "estimate"), (True, ORANGE, "at a boundary")):
-            chosen = [i for i, row in enumerate(done) if row.clipped == clipped]
-            if chosen:
-                values = [done[i].class_prior for i in chosen]
-                ax.plot(values, places[chosen], "o", color=color, label=text)
-        ax.set_yticks(places, [row.method for row in done])
-        ax.set_xlabel("class prior P(y=1)")
-        ax.set_xlim(0, 1)
-        as_percent(ax.xaxis)
-        ax.legend(**BELOW | {"ncols": 3})
-        tidy(ax, grid="x")
-        return ax
 
 
 def compare_priors(
@@ -220,18 +163,15 @@ def compare_priors(
     random_state : int, RandomState instance or None, default=None
         Of the scores and of the methods chosen by name.
     verbose : bool, default=False
-        Show progress: a bar where rich is installed, else one line per method.
+        Show a progress bar, in a terminal where rich is installed.
 
     Returns
     -------
     PriorComparison
-        Print it, or take its `rows`, `to_frame()`, `plot()`.
+        Print it, or take its `rows`: ``pandas.DataFrame(found.rows)`` is a table of them.
 
     See Also
     --------
-    PriorCurveDisplay :
-        What a class-prior estimator looked at: KM's distances, AlphaMax's likelihood, the
-        bounds.
     sarlearn.SCARClassifier :
         Classifier for labels that fall completely at random among the positives (SCAR).
 
@@ -264,23 +204,24 @@ def compare_priors(
     if shared:
         scores = out_of_fold_scores(X, labelled, scorer=scorer, cv=cv, random_state=random_state)
     scoring_seconds = time.perf_counter() - started if shared else 0.0
-    with _progress(list(chosen), verbose) as steps:
-        for name in steps:
-            estimator = clone(chosen[name])
-            started, failure = time.perf_counter(), []
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                try:
-                    if name in shared:
-                        fitted[name] = estimator.fit_scores(scores, labelled)
-                    else:
-                        fitted[name] = estimator.fit(X, labelled)
-                except ValueError as error:
-                    failure = [f"failed: {error}"]
-            # Few labels are warned of once for all methods, not in the notes of each.
-            notes = [str(w.message) for w in caught if not issubclass(w.category, FewLabelsWarning)]
-            seconds = time.perf_counter() - started
-            rows.append(_row(name, fitted.get(name), seconds, notes + failure))
+    for name in _with_progress(list(chosen), verbose):
+        estimator = clone(chosen[name])
+        started, failure = time.perf_counter(), []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                if name in shared:
+                    fitted[name] = estimator.fit_scores(scores, labelled)
+                else:
+                    fitted[name] = estimator.fit(X, labelled)
+            except ValueError as error:
+                failure = [f"failed: {error}"]
+        # Few labels are warned of once for all methods, not in the notes of each.
+        notes = [str(w.message) for w in caught if not issubclass(w.category, FewLabelsWarning)]
+        seconds = time.perf_counter() - started
+        prior, kappa, c = (getattr(fitted.get(name), number, np.nan) for number in NUMBERS)
+        clipped = getattr(fitted.get(name), "clipped_", False)
+        rows.append(PriorRow(name, prior, kappa, c, clipped, seconds, notes + failure))
     if not fitted:
         raise ValueError("No method gave an estimate. " + "; ".join(r.notes[-1] for r in rows))
     comparison = PriorComparison(rows, fitted, scoring_seconds, max_disagreement)
@@ -316,47 +257,11 @@ def _choose(estimators, single_sample: bool, random_state) -> dict[str, PriorEst
     return chosen
 
 
-def _row(name: str, fitted: PriorEstimator | None, seconds: float, notes: list[str]) -> PriorRow:
-    if fitted is None:
-        return PriorRow(name, np.nan, np.nan, np.nan, False, seconds, notes)
-    return PriorRow(
-        name,
-        fitted.class_prior_,
-        fitted.unlabelled_prior_,
-        fitted.label_frequency_,
-        fitted.clipped_,
-        seconds,
-        notes,
-    )
+def _with_progress(names: list[str], verbose: bool) -> Iterable[str]:
+    """The names, with a bar in a terminal where rich is installed."""
+    if not verbose or not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
+        return names
+    from rich.console import Console
+    from rich.progress import track
 
-
-@contextmanager
-def _progress(names: list[str], verbose: bool) -> Iterator[Iterator[str]]:
-    if not verbose:
-        yield iter(names)
-        return
-    if not sys.stderr.isatty():  # rich asks notebooks for ipywidgets; lines need nothing
-        yield _say_each(names)
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        yield _say_each(names)
-        return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("class priors", total=len(names))
-
-        def steps():
-            for name in names:
-                bar.update(task, description=name)
-                yield name
-                bar.advance(task)
-
-        yield steps()
-
-
-def _say_each(names: list[str]) -> Iterator[str]:
-    for number, name in enumerate(names, 1):
-        print(f"[{number}/{len(names)}] {name}", file=sys.stderr)
-        yield name
+    return track(names, "class priors", console=Console(stderr=True), transient=True)

@@ -5,10 +5,7 @@ from numbers import Real
 import numpy as np
 
 from sarlearn._compat import Interval
-from sarlearn._engine.propensity import label_share
-from sarlearn.backends import refuse_dask
-from sarlearn.priors._base import Estimate, PriorCurve, WeightedPriorEstimator
-from sarlearn.priors._rows import column_scales, out_of_fold, scaled
+from sarlearn.priors._base import Estimate, WeightedPriorEstimator
 from sarlearn.priors._scores import ScorePriorEstimator
 
 
@@ -23,9 +20,6 @@ class BestBinEstimator(ScorePriorEstimator, WeightedPriorEstimator):
     and return ``kappa = q_U(z)/q_P(z)``. If some top bin of the scores holds positives only, the
     ratio there is exactly kappa. Only the order of the scores counts: they need no calibration.
     Where no bin is pure the estimate is a little too high.
-
-    On Dask input the scores come from the default scorer, and from folds by row number; the bound
-    is read off the scores of up to two million rows.
 
     Parameters
     ----------
@@ -56,8 +50,6 @@ class BestBinEstimator(ScorePriorEstimator, WeightedPriorEstimator):
         Whether the estimate is at the boundary of its range.
     threshold_ : float
         The score z chosen.
-    curve_ : PriorCurve
-        The bound against the share of labelled rows above the threshold.
 
     See Also
     --------
@@ -105,14 +97,6 @@ class BestBinEstimator(ScorePriorEstimator, WeightedPriorEstimator):
         self.single_sample = single_sample
         self.random_state = random_state
 
-    def _estimate_on_dask(self, X, y) -> tuple[Estimate, float]:
-        if self.scorer is not None or not isinstance(self.cv, int | np.integer):
-            refuse_dask(X, "BestBinEstimator with a scorer or a splitter of its own")
-        blocks = self._dask_rows(X, y)
-        share = label_share(blocks)
-        blocks = blocks.map(scaled, *column_scales(blocks, "standard"))
-        return self._read(*out_of_fold(blocks, int(self.cv), self.random_state)), share
-
     def _estimate_from_scores(
         self, scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | None = None
     ) -> Estimate:
@@ -127,18 +111,11 @@ class BestBinEstimator(ScorePriorEstimator, WeightedPriorEstimator):
         # A bin of a single row says nothing; without two of each, the widest bin has all rows.
         enough = (above_p >= min(2, n_p)) & (above_u >= min(2, n_u))
         z, q_p, q_u = z[enough], above_p[enough] / n_p, above_u[enough] / n_u
-        spread = np.sqrt(np.log(4 / self.delta) / 2) * (n_u**-0.5 + n_p**-0.5)
-        ratio = q_u / q_p
-        bound = ratio + (1 + self.gamma) * spread / q_p
+        bound = self._bound(q_u, q_p, n_u, n_p)
         best = int(np.argmin(bound))
         self.threshold_ = float(z[best])
-        self.curve_ = PriorCurve(
-            q_p,
-            bound,
-            "share of labelled rows above the threshold",
-            "share of positives among the unlabelled",
-            marker=(float(q_p[best]), float(bound[best])),
-            name="upper confidence bound",
-            extra={"ratio q_U/q_P": ratio},
-        )
-        return Estimate(float(ratio[best]))
+        return Estimate(float(q_u[best] / q_p[best]))
+
+    def _bound(self, q_u, q_p, n_u: float, n_p: float) -> np.ndarray:
+        spread = np.sqrt(np.log(4 / self.delta) / 2) * (n_u**-0.5 + n_p**-0.5)
+        return q_u / q_p + (1 + self.gamma) * spread / q_p

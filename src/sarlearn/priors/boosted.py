@@ -5,12 +5,11 @@ from numbers import Integral
 
 import numpy as np
 
-from sarlearn._engine.label_model import PROFILE_DROP
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers._boosting import BOOSTING_CONSTRAINTS
 from sarlearn.classifiers.boosted import BoostedSARClassifier
 from sarlearn.exceptions import FewLabelsWarning
-from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._base import Estimate, PriorEstimator
 
 _SETTINGS = ("propensity_features", "learning_rate", "max_leaf_nodes", "max_iter", "cv", "n_runs")
 
@@ -50,8 +49,6 @@ class BoostedPrior(PriorEstimator):
         See :class:`~sarlearn.BoostedSARClassifier`.
     model_ : BoostedSARClassifier
         The fitted model.
-    curve_ : PriorCurve
-        The first run's profile log-likelihood, relative to its maximum, against the class prior.
 
     See Also
     --------
@@ -114,17 +111,5 @@ class BoostedPrior(PriorEstimator):
         self.slope_ = model.slope_
         self.class_prior_range_ = model.class_prior_range_
         self.identification_width_ = model.identification_width_
-        profile = model.profiles_[0]
-        self.curve_ = PriorCurve(
-            profile.class_prior,
-            profile.log_likelihood - profile.log_likelihood.max(),
-            "class prior",
-            "log-likelihood of the labels, relative to the best",
-            marker=(float(model.class_priors_[0]), 0.0),
-            level=-PROFILE_DROP,
-            level_name="edge of the range",
-            name="profile log-likelihood",
-            peak=True,
-        )
         share = float(labelled.mean())
         return Estimate((model.class_prior_ - share) / (1 - share))

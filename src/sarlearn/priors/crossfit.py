@@ -6,12 +6,11 @@ from sklearn.utils import get_tags
 from sarlearn._compat import StrOptions, one_blas_thread
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.crossfit import CS
-from sarlearn._engine.label_model import PROFILE_DROP
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers._cross_fitting import CROSSFIT_CONSTRAINTS, run_cross_fit
 from sarlearn.classifiers._trust import look_at_cross_fit
 from sarlearn.classifiers.base import Input
-from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._kernels import scale_columns
 
 
@@ -58,8 +57,6 @@ class CrossFitPrior(PriorEstimator):
         it; likewise.
     slope_ : float
         ``a``.
-    curve_ : PriorCurve
-        The profile log-likelihood, relative to its maximum, against the class prior.
 
     See Also
     --------
@@ -127,21 +124,8 @@ class CrossFitPrior(PriorEstimator):
         with one_blas_thread():
             rows = RowBlocks(X).attach(labelled=labelled)
             found = run_cross_fit(self, Input(rows, X), columns)
-        profile, labels = found.profile, found.labels
-        self.slope_, self.class_prior_ = float(labels.slope), found.class_prior
+        self.slope_, self.class_prior_ = float(found.labels.slope), found.class_prior
         self.propensity_features_ = columns
         look_at_cross_fit(self, found)
-        best = max(labels.log_likelihood, float(profile.log_likelihood.max()))
-        self.curve_ = PriorCurve(
-            profile.class_prior,
-            profile.log_likelihood - best,
-            "class prior",
-            "log-likelihood of the labels, relative to the best",
-            marker=(labels.class_prior, labels.log_likelihood - best),
-            level=-PROFILE_DROP,
-            level_name="edge of the range",
-            name="profile log-likelihood",
-            peak=True,
-        )
         share = float(labelled.mean())
         return Estimate((found.class_prior - share) / (1 - share))

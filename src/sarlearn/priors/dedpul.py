@@ -6,7 +6,7 @@ import numpy as np
 from scipy.ndimage import median_filter
 from scipy.special import logit
 
-from sarlearn.priors._base import Estimate, PriorCurve
+from sarlearn.priors._base import Estimate
 from sarlearn.priors._scores import ScorePriorEstimator
 
 FACTOR_UNLABELLED, FACTOR_LABELLED = 0.05, 0.1  # kernel widths in standard deviations of the scores
@@ -49,8 +49,6 @@ class DEDPUL(ScorePriorEstimator):
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
-    curve_ : PriorCurve
-        e against nu.
 
     See Also
     --------
@@ -90,16 +88,6 @@ class DEDPUL(ScorePriorEstimator):
         nu = from_em if trust_em else from_curvature
         if ratio[0] < 1:  # every row looks negative at any nu: the positives are elsewhere
             nu = 1.0 - float(ratio.mean())
-        self.curve_ = PriorCurve(
-            grid,
-            excess,
-            "share of negatives among the unlabelled, nu",
-            "e(nu)",
-            marker=(nu, float(np.interp(nu, grid, excess))),
-            level=0.0,
-            level_name="zero",
-            name="e(nu)",
-        )
         return Estimate(1.0 - nu)
 
 

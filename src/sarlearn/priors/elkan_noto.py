@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn.priors._base import Estimate, PriorCurve
+from sarlearn.priors._base import Estimate
 from sarlearn.priors._scores import ScorePriorEstimator
 
 
@@ -50,8 +50,6 @@ class ElkanNoto(ScorePriorEstimator):
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
-    curve_ : PriorCurve
-        The sorted scores of the rows averaged.
 
     See Also
     --------
@@ -100,21 +98,11 @@ class ElkanNoto(ScorePriorEstimator):
 
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
         if self.variant == "e1":
-            frequency, shown = scores[labelled].mean(), scores[labelled]
+            frequency = scores[labelled].mean()
         elif self.variant == "e2":
-            frequency, shown = scores[labelled].sum() / max(scores.sum(), 1e-300), scores
+            frequency = scores[labelled].sum() / max(scores.sum(), 1e-300)
         else:
-            frequency, shown = np.quantile(scores, self.quantile), scores
-        share = np.arange(1, len(shown) + 1) / len(shown)
-        self.curve_ = PriorCurve(
-            share,
-            np.sort(shown),
-            "share of the rows, by score",
-            "held-out score P(s=1 | x)",
-            level=float(frequency),
-            level_name="label frequency",
-            name="held-out scores",
-        )
+            frequency = np.quantile(scores, self.quantile)
         q = labelled.mean()
         alpha = q / max(frequency, 1e-300)
         return Estimate(float((alpha - q) / (1.0 - q)))

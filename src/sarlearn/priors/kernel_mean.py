@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
 from sarlearn.exceptions import NotSeparatedWarning, warn
-from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._kernels import (
     balanced_subsample,
     median_distance,
@@ -99,8 +99,6 @@ class KernelMean(PriorEstimator):
         The kernel width (in scaled units), that with the largest distance R of the two means.
     n_rows_used_ : int
         Rows after subsampling.
-    curve_ : PriorCurve
-        The distances d at the lambdas tried.
 
     See Also
     --------
@@ -161,24 +159,12 @@ class KernelMean(PriorEstimator):
         self.width_ = embedding.width
         self.separated_ = not embedding.same_distribution
         kappa, at_boundary = _search(embedding, embedding.threshold(self.variant), self.max_prior)
-        chosen = 1 / (1 - kappa)
         if not self.separated_:
             warn(
                 NotSeparatedWarning(
                     embedding.n_labelled, embedding.n_unlabelled, kappa, len(labelled)
                 )
             )
-        tried = np.array(sorted(embedding.distances.items()))
-        self.curve_ = PriorCurve(
-            tried[:, 0],
-            tried[:, 1],
-            "lambda = 1/(1 - kappa)",
-            "distance d(lambda)",
-            marker=(chosen, float(np.interp(chosen, tried[:, 0], tried[:, 1]))),
-            # The first steps of the bisection are far off and would flatten the bend.
-            window=(1.0, 1.0 + 2.5 * (chosen - 1.0)),
-            name="distances",
-        )
         return Estimate(kappa, at_boundary)
 
 
@@ -221,7 +207,6 @@ class _Embedding:
         self.gram = _gram(kernel, max_rank)
         self.direction = self.gram.times(self.delta)
         self.component = np.where(labelled, 1.0 / self.n_labelled, 0.0)
-        self.distances: dict[float, float] = {1.0: 0.0}
         self.carrying: dict[float, np.ndarray] = {}
 
     def threshold(self, variant: str) -> float:
@@ -247,7 +232,7 @@ class _Embedding:
         def decided(p: Projection) -> bool:
             error = 2 * self.R * np.sqrt(2 * max(p.gap, 0) / max(p.squared_distance, 1e-300))
             sure = abs(slope(p) - threshold) > error
-            # One per cent is near enough for the distances of the curve.
+            # One per cent is near enough to tell which rows carry weight.
             return p.gap <= GAP_FLOOR or (sure and p.gap <= 0.01 * p.squared_distance)
 
         return slope(self._project(lambda_, decided)) > threshold
@@ -267,7 +252,6 @@ class _Embedding:
         rows = self._likely_rows(lambda_) if isinstance(self.gram, WholeGram) else None
         found = project_to_hull(self.gram, self.component + lambda_ * self.delta, stop, rows)
         self.carrying[lambda_] = found.weights > WEIGHTLESS / len(found.weights)
-        self.distances[lambda_] = float(np.sqrt(found.squared_distance))
         return found
 
 

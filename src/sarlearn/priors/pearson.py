@@ -7,7 +7,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._kernels import (
     distance_blocks,
     median_distance,
@@ -60,8 +60,6 @@ class PearsonDivergence(PriorEstimator):
         Whether the estimate is at the boundary of its range.
     width_, ridge_ : float
         The kernel width (in scaled units) and the ridge chosen.
-    curve_ : PriorCurve
-        The divergence against theta.
 
     See Also
     --------
@@ -126,15 +124,6 @@ class PearsonDivergence(PriorEstimator):
         self.width_, self.ridge_ = float(widths[width]), float(RIDGES[ridge])
         ratio_mean = 2 * a @ h - a @ H @ a
         theta = 1.0 / max(ratio_mean, 1e-12)
-        grid = np.linspace(0.01, 1.0, 100)
-        self.curve_ = PriorCurve(
-            grid,
-            grid**2 / 2 * ratio_mean - grid + 0.5,
-            "class prior (theta)",
-            "Pearson divergence PE(theta)",
-            name="divergence",
-            marker=(min(theta, 1.0), min(theta, 1.0) ** 2 / 2 * ratio_mean - min(theta, 1.0) + 0.5),
-        )
         return Estimate(float((theta - share) / (1.0 - share)))
 
 

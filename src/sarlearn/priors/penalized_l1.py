@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._kernels import (
     distance_blocks,
     gaussian,
@@ -96,8 +96,6 @@ class PenalizedL1(PriorEstimator):
         Whether the estimate is at the boundary of its range.
     width_ : float
         The kernel width (in scaled units) at the minimum.
-    curve_ : PriorCurve
-        The penalised distance against theta.
 
     See Also
     --------
@@ -177,15 +175,6 @@ class PenalizedL1(PriorEstimator):
         value = np.sum(excess**2, axis=1) / self.penalty - theta + 1
         best = int(np.argmin(value))
         self.width_ = float(widths[chosen[best]])
-        self.curve_ = PriorCurve(
-            theta,
-            value,
-            "share of positives among the unlabelled (theta)",
-            "penalised L1 distance",
-            marker=(float(theta[best]), float(value[best])),
-            top=1.5,  # beyond, the penalty dwarfs the minimum
-            name="penalised distance",
-        )
         return Estimate(float(theta[best]))
 
 

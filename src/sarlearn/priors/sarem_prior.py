@@ -5,13 +5,11 @@ from numbers import Integral, Real
 import numpy as np
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn._engine.propensity import label_share
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers import SAREMClassifier
 from sarlearn.classifiers._trust import no_second_look
-from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._kernels import scale_columns
-from sarlearn.priors._rows import column_scales, scaled
 
 
 class SAREMPrior(PriorEstimator):
@@ -53,8 +51,6 @@ class SAREMPrior(PriorEstimator):
         Whether the estimate is at the boundary of its range.
     model_ : SAREMClassifier
         The fitted model, on scaled columns.
-    curve_ : PriorCurve
-        The class prior at each iteration.
 
     See Also
     --------
@@ -127,24 +123,5 @@ class SAREMPrior(PriorEstimator):
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
         with no_second_look():  # compare_priors gives others
             self.model_ = self._model(X.shape[1]).fit(scale_columns(X, self.scaling), labelled)
-        return self._read(float(labelled.mean()))
-
-    def _estimate_on_dask(self, X, y) -> tuple[Estimate, float]:
-        blocks = self._dask_rows(X, y)
-        share, scales = label_share(blocks), column_scales(blocks, self.scaling)
-        if self.scaling != "none":
-            blocks = blocks.map(scaled, *scales)
-        self.model_ = self._model(blocks.shape[1])._fit_rows(blocks, self.classes_)
-        return self._read(share), share
-
-    def _read(self, q: float) -> Estimate:
-        path = np.asarray(self.model_.history_["class_prior"])
-        self.curve_ = PriorCurve(
-            np.arange(1, len(path) + 1),
-            path,
-            "EM iteration",
-            "class prior",
-            name="path of EM",
-            marker=(float(len(path)), float(path[-1])),
-        )
+        q = float(labelled.mean())
         return Estimate(float((self.model_.class_prior_ - q) / (1.0 - q)))

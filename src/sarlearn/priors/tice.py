@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from sarlearn._compat import Interval, StrOptions
 from sarlearn._engine.magnitudes import moderate
-from sarlearn.priors._base import Estimate, PriorCurve, PriorEstimator
+from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
 
 N_BINS = 4
@@ -67,8 +67,6 @@ class TIcE(PriorEstimator):
         ``P(y=1 | s=0)``.
     clipped_ : bool
         Whether the estimate is at the boundary of its range.
-    curve_ : PriorCurve
-        The bounds of the subdomains against their numbers of rows.
 
     See Also
     --------
@@ -137,18 +135,6 @@ class TIcE(PriorEstimator):
                 for fold in range(folds.max() + 1)
             ]
             frequency = float(np.mean([search.run() for search in searches]))
-        sizes, bounds = np.array([row for search in searches for row in search.bounds]).T
-        self.curve_ = PriorCurve(
-            sizes,
-            bounds,
-            "rows of the subdomain",
-            "lower bound of the label frequency",
-            level=frequency,
-            level_name="label frequency",
-            name="subdomains",
-            points=True,
-            log_x=True,
-        )
         q = labelled.mean()
         return Estimate(float((q / frequency - q) / (1.0 - q)))
 
@@ -185,7 +171,6 @@ class _TreeSearch:
         self.variance = frequency * (1 - frequency) * (1 - delta) / delta
         self.best = float(self.rest_labels.mean())
         self.min_labels = 1.0
-        self.bounds: list[tuple[float, float]] = [(len(self.rest), self.best)]
         if settings.bounds_from == "tree_fold":
             self.rest, self.rest_labels = self.tree, self.tree_labels
 
@@ -229,9 +214,7 @@ class _TreeSearch:
             return
         for n_rows, n_labels in zip(rest_sizes[chosen], rest_counts[chosen], strict=True):
             if n_rows >= self.settings.min_rows:
-                bound = float(self._bound(n_rows, n_labels))
-                self.bounds.append((float(n_rows), bound))
-                self.best = max(self.best, bound)
+                self.best = max(self.best, float(self._bound(n_rows, n_labels)))
         # Fewer labels than this cannot beat the best bound, even in a subdomain of labels only.
         self.min_labels = self.variance / max((1 - self.best) ** 2, 1e-12)
         feature, others = features[chosen], np.delete(features, chosen)
