@@ -24,7 +24,7 @@ FLOORS = [
     ["metrics", "tables", "labelling"],
     ["priors", "_view", "datasets"],
     ["audit", "baselines", "inspection"],
-    ["reporting", "_model_file", "saving", "onnx", "sql"],
+    ["reporting", "saving", "onnx", "sql"],
     ["demo"],
     ["cli"],
     ["__main__"],

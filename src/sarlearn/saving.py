@@ -1,40 +1,45 @@
-"""Save and load models: files that can be opened without running code from them."""
+"""Save and load models: files that can be opened without running code from them.
+
+Files are in the format of skops (protocol 2), and skops reads them; but they are written and read
+here. skops imports every estimator of scikit-learn to list those that it trusts, which takes longer
+than scoring a hundred thousand rows. A model is numbers, text, arrays, lists and objects that are
+no more than their attributes; what keeps its state in compiled code cannot be saved.
+"""
 
 import contextlib
 import importlib
 import io
+import json
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from sarlearn import __version__, _model_file
+import numpy as np
+
+from sarlearn import __version__
 from sarlearn.tables.write import write_atomically
 
 __all__ = ["SavedModel", "load", "load_file", "save"]
 
 _FORMAT = "sarlearn-model"
-# Far more than any model takes, far less than what fills a disk or a memory.
-MAX_BYTES = 2**32
-# Harmless types, no estimators, that a fitted model may hold; dataclasses of the package too.
-_PLAIN_TYPES = frozenset(
-    {
-        "numpy.dtype",
-        "sarlearn.tables.pipeline.FromColumns",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    }
-)
-# Estimators of scikit-learn that the package's own models hold: such files need no skops.
-_OWN_STEPS = frozenset(
-    {
-        "sklearn.impute._base.SimpleImputer",
-        "sklearn.pipeline.Pipeline",
-        "sklearn.preprocessing._data.StandardScaler",
-        "sklearn.preprocessing._encoders.OneHotEncoder",
-    }
-)
+_PROTOCOL = 2
+_SCHEMA = "schema.json"
+_SCALARS = (bool, int, float, str)
+_CONTAINERS: dict[type, str] = {list: "ListNode", tuple: "TupleNode"}
+_KEY_TYPES = {"str": str, "int": int}
+# More than any model of this package takes; and the JSON of its lists and dicts, which take far
+# more memory than text.
+MAX_BYTES = 2**28
+_MOST_VALUES = 2_000_000
+_CHUNK = 2**20
+# Parts of estimators that are none themselves.
+_PLAIN_TYPES = {
+    "sarlearn.tables.pipeline.FromColumns",
+    "sklearn.calibration._CalibratedClassifier",
+}
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,9 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
     Parameters
     ----------
     model : estimator
-        Any estimator of this package, or a pipeline that ends in one.
+        Any estimator of this package, or a pipeline that ends in one. Its parts may be estimators
+        of scikit-learn, except those that keep their state in compiled code, as decision trees do;
+        such a model is saved by joblib.
     path : path
         Usually ``*.skops``. Written to a temporary file first, then renamed.
     notes : dict, optional
@@ -98,36 +105,27 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
         "notes": dict(notes or {}),
         "model": model,
     }
-    foreign: list[str] = []
-    try:
-        data = _model_file.dumps(content, _is_known)
-    except _model_file.Unknown:
-        sio = _skops()
-        data = sio.dumps(content)
-        foreign = _foreign_types(sio, data)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        schema = _Writer(archive).node(content) | {"protocol": _PROTOCOL}
+        archive.writestr(_SCHEMA, json.dumps(schema))
     with write_atomically(path) as temporary:
-        temporary.write_bytes(data)
-    if foreign:
-        from sarlearn.exceptions import ForeignTypesWarning, warn
-
-        warn(ForeignTypesWarning(foreign))
+        temporary.write_bytes(file.getvalue())
 
 
-def load(path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES):
+def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES):
     """Load a model saved by :func:`save`.
 
-    Only types of scikit-learn, NumPy, SciPy and this package are built; a file that holds any
-    other is refused and its types are named. A file written by another version gives a warning.
+    Only estimators of scikit-learn and this package and arrays of NumPy are built; a file that
+    holds any other type is refused and the type is named. A file written by another version gives
+    a warning.
 
     Parameters
     ----------
     path : path
         The file.
-    trusted : sequence of str
-        Full names of further types to accept, such as ``"lightgbm.sklearn.LGBMClassifier"``.
-        Name only types whose source you trust: loading them may run their code.
-    max_bytes : int, default=2**32
-        Files that would unpack to more are refused: a small file may hold a huge one.
+    max_bytes : int, default=2**28
+        Files that unpack to more are refused: a small file may hold a huge one.
 
     Returns
     -------
@@ -151,22 +149,18 @@ def load(path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int
     ...     sarlearn.load(pathlib.Path(folder) / "model.skops")
     LogisticRegression()
     """
-    return load_file(path, trusted=trusted, max_bytes=max_bytes).model
+    return load_file(path, max_bytes=max_bytes).model
 
 
-def load_file(
-    path: str | os.PathLike, *, trusted: Sequence[str] = (), max_bytes: int = MAX_BYTES
-) -> SavedModel:
+def load_file(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> SavedModel:
     """Load a model with the versions that wrote it and the notes kept with it.
 
     Parameters
     ----------
     path : path
         The file.
-    trusted : sequence of str
-        Full names of further types to accept, as in :func:`load`.
-    max_bytes : int, default=2**32
-        Files that would unpack to more are refused.
+    max_bytes : int, default=2**28
+        Files that unpack to more are refused.
 
     Returns
     -------
@@ -194,94 +188,47 @@ def load_file(
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file {path}.")
-    data = path.read_bytes()  # once, so that what is checked is what is loaded
-    _check_size(path, data, max_bytes)
-    content = _content(path, data, set(trusted))
+    with _telling_what_is_wrong(path, max_bytes), zipfile.ZipFile(path) as archive:
+        content = _Reader(archive, max_bytes).content()
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(
             f"{path} holds a {type(content).__name__}, not a model saved by sarlearn.save."
         )
-    _check_model(path, content.get("model"))
+    from sklearn.base import BaseEstimator
+
+    model = content.get("model")
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"{path} holds a {type(model).__name__}, not a model.")
     _warn_of_versions(path, content["versions"])
-    return SavedModel(content["model"], content["versions"], content["notes"])
+    return SavedModel(model, content["versions"], content["notes"])
 
 
-def _content(path: Path, data: bytes, trusted: set[str]) -> Any:
-    """What a file holds, built here where all its types are known, else by skops."""
-    with _telling_of_damage(path), contextlib.suppress(_model_file.Unknown):
-        return _model_file.loads(data, _is_known)
-    sio = _skops()
-    with _telling_of_damage(path):
-        foreign = [name for name in _foreign_types(sio, data) if name not in trusted]
-        if not foreign:
-            return sio.loads(data, trusted=sio.get_untrusted_types(data=data))
-    raise ValueError(
-        f"{path} holds types that are not known to be safe: {', '.join(foreign)}. If you "
-        "trust the file's source, name them in sarlearn.load(..., trusted=[...])."
-    )
+class _Unknown(Exception):
+    """What no model file may hold."""
+
+
+class _TooLarge(Exception):
+    """A file that unpacks to more than it may."""
 
 
 @contextlib.contextmanager
-def _telling_of_damage(path: Path) -> Iterator[None]:
+def _telling_what_is_wrong(path: Path, max_bytes: int) -> Iterator[None]:
     try:
         yield
+    except _Unknown as error:
+        raise ValueError(
+            f"{path} holds {error}, which is no part of a saved model and was not built."
+        ) from None
+    except _TooLarge:
+        raise ValueError(
+            f"{path} unpacks to more than the {max_bytes:,} bytes allowed. If you trust it, raise "
+            "max_bytes in sarlearn.load."
+        ) from None
     except Exception as error:  # zip, JSON, NumPy or attribute errors, by where it is damaged
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise ValueError(
-            f"{path} is not a model saved by sarlearn, or it is damaged ({_first_line(error)})."
+            f"{path} is not a model saved by sarlearn, or it is damaged ({reason})."
         ) from error
-
-
-def _check_size(path: Path, data: bytes, max_bytes: int) -> None:
-    """Refuse a file that would unpack to more than it may."""
-    with _telling_of_damage(path), zipfile.ZipFile(io.BytesIO(data)) as content:
-        size = sum(entry.file_size for entry in content.infolist())
-    if size > max_bytes:
-        raise ValueError(
-            f"{path} would unpack to {size:,} bytes, more than the {max_bytes:,} allowed. If you "
-            "trust it, raise max_bytes in sarlearn.load."
-        )
-
-
-def _check_model(path: Path, model) -> None:
-    from sklearn.base import BaseEstimator
-
-    if not isinstance(model, BaseEstimator):
-        raise ValueError(f"{path} holds a {type(model).__name__}, not a model.")
-
-
-def _skops():
-    try:
-        return importlib.import_module("skops.io")
-    except ImportError as error:
-        raise ImportError("Saved models need skops: pip install 'sarlearn[skops]'.") from error
-
-
-def _foreign_types(sio, data: bytes) -> list[str]:
-    """Types in the file beyond those skops trusts and the estimators of this package."""
-    return [name for name in sio.get_untrusted_types(data=data) if not _is_safe(name)]
-
-
-def _is_known(name: str) -> bool:
-    return name in _OWN_STEPS or _is_safe(name)
-
-
-def _is_safe(name: str) -> bool:
-    from sklearn.base import BaseEstimator
-
-    if name in _PLAIN_TYPES:
-        return True
-    module_name, _, class_name = name.rpartition(".")
-    if module_name.split(".")[0] != __package__:
-        return False
-    try:
-        found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError):
-        return False
-    return isinstance(found, type) and (issubclass(found, BaseEstimator) or is_dataclass(found))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _warn_of_versions(path: Path, versions: dict[str, str]) -> None:
@@ -293,3 +240,175 @@ def _warn_of_versions(path: Path, versions: dict[str, str]) -> None:
     for library, version in running.items():
         if versions.get(library) != version:
             warn(OtherVersionWarning(str(path), library, versions.get(library), version))
+
+
+class _Writer:
+    """Values as skops has them: a tree of JSON, and a file for each array of numbers."""
+
+    def __init__(self, archive: zipfile.ZipFile):
+        self._archive, self._n_arrays = archive, 0
+
+    def node(self, value: Any) -> dict[str, Any]:
+        kind = type(value)
+        if value is None or kind in _SCALARS:
+            return _named(str, "JsonNode") | {"content": json.dumps(value), "is_json": True}
+        if kind in _CONTAINERS:
+            return _named(kind, _CONTAINERS[kind]) | {"content": [self.node(v) for v in value]}
+        if kind is dict and {type(key) for key in value} <= {*_KEY_TYPES.values()}:
+            return _named(dict, "DictNode") | {
+                "content": {str(key): self.node(item) for key, item in value.items()},
+                "key_types": self.node([type(key) for key in value]),
+            }
+        if kind is np.ndarray or isinstance(value, np.generic):
+            return self._array(value)
+        if isinstance(value, np.dtype):
+            return _named(np.dtype, "DTypeNode") | {"content": self.node(np.empty(0, value))}
+        if kind is type and (value in _SCALARS or issubclass(value, np.generic)):
+            return _named(value, "TypeNode")
+        return self._object(value)
+
+    def _array(self, value) -> dict[str, Any]:
+        found = _named(type(value), "NdArrayNode")
+        if value.dtype == object and value.ndim:
+            items = [self.node(item) for item in value.tolist()]
+            return found | {"type": "json", "content": items, "shape": self.node(value.shape)}
+        buffer = io.BytesIO()
+        np.save(buffer, value, allow_pickle=False)
+        name = f"{self._n_arrays}.npy"
+        self._n_arrays += 1
+        self._archive.writestr(name, buffer.getvalue())
+        return found | {"type": "numpy", "file": name}
+
+    def _object(self, value) -> dict[str, Any]:
+        kind = type(value)
+        # One that says itself how it is rebuilt may want more than its attributes back.
+        own_way = kind.__reduce__ is not object.__reduce__
+        state = value.__getstate__()
+        if own_way or not isinstance(state, dict) or not _is_safe(_full_name(kind)):
+            raise TypeError(
+                f"The model holds a {_full_name(kind)}, which a model file cannot hold without "
+                "running code when it is opened. joblib.dump saves it, for yourself."
+            )
+        return _named(kind, "ObjectNode") | {"content": self.node(state)}
+
+
+class _Reader:
+    """Builds what the nodes of a file stand for, and counts the bytes as it unpacks them."""
+
+    def __init__(self, archive: zipfile.ZipFile, max_bytes: int):
+        self._archive, self._left = archive, max_bytes
+
+    def content(self) -> Any:
+        text = self._unpacked(_SCHEMA)
+        if sum(map(text.count, (b"{", b"[", b","))) > _MOST_VALUES:
+            raise _Unknown(f"more than {_MOST_VALUES:,} values")
+        schema = json.loads(text)
+        if schema.get("protocol") != _PROTOCOL:
+            raise _Unknown(f"protocol {schema.get('protocol')!r}")
+        return self._value(schema)
+
+    def _unpacked(self, name: str) -> bytes:
+        """A part of the file, whose header may lie about its size."""
+        parts = []
+        with self._archive.open(name) as part:
+            while chunk := part.read(_CHUNK):
+                self._left -= len(chunk)
+                if self._left < 0:
+                    raise _TooLarge
+                parts.append(chunk)
+        return b"".join(parts)
+
+    def _value(self, node: dict[str, Any]) -> Any:
+        readers = {
+            "JsonNode": lambda node: json.loads(node["content"]),
+            "ListNode": lambda node: [*map(self._value, _content(node, "builtins.list"))],
+            "TupleNode": lambda node: (*map(self._value, _content(node, "builtins.tuple")),),
+            "DictNode": self._dict,
+            "NdArrayNode": self._array,
+            "DTypeNode": lambda node: self._value(node["content"]).dtype,
+            "TypeNode": _type,
+            "ObjectNode": self._object,
+        }
+        if node["__loader__"] not in readers:
+            raise _Unknown(f"{_name_of(node)} ({node['__loader__']})")
+        return readers[node["__loader__"]](node)
+
+    def _dict(self, node: dict[str, Any]) -> dict:
+        content, kinds = _content(node, "builtins.dict"), self._value(node["key_types"])
+        if not {*kinds} <= {*_KEY_TYPES.values()}:
+            raise _Unknown("a dict with other keys than text and whole numbers")
+        pairs = zip(kinds, content.items(), strict=True)
+        return {kind(key): self._value(item) for kind, (key, item) in pairs}
+
+    def _array(self, node: dict[str, Any]) -> Any:
+        if node["type"] == "numpy":
+            found = np.load(io.BytesIO(self._unpacked(node["file"])), allow_pickle=False)
+            return found if _name_of(node) == "numpy.ndarray" else _scalar_type(node)(found)
+        items, shape = [*map(self._value, node["content"])], self._value(node["shape"])
+        if len(shape) != 1:
+            return np.array(items, dtype=object).reshape(shape)
+        out = np.empty(len(items), dtype=object)
+        out[:] = items
+        return out
+
+    def _object(self, node: dict[str, Any]) -> Any:
+        name = _name_of(node)
+        if not _is_safe(name):
+            raise _Unknown(name)
+        kind = getattr(importlib.import_module(node["__module__"]), node["__class__"])
+        state, out = self._value(node["content"]), kind.__new__(kind)
+        if hasattr(out, "__setstate__"):
+            out.__setstate__(state)
+        else:
+            out.__dict__.update(state)
+        return out
+
+
+def _is_safe(name: str) -> bool:
+    """Whether a full name is that of an estimator of scikit-learn, or of what this package is made
+    of; nothing but these two is imported to find out."""
+    from sklearn.base import BaseEstimator
+
+    module_name, _, class_name = name.rpartition(".")
+    library = module_name.split(".")[0]
+    if library not in (__package__, "sklearn"):
+        return False
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError):
+        return False
+    if not isinstance(found, type):
+        return False
+    own = library == __package__ and is_dataclass(found)
+    return own or name in _PLAIN_TYPES or issubclass(found, BaseEstimator)
+
+
+def _content(node: dict[str, Any], name: str) -> Any:
+    if _name_of(node) != name:
+        raise _Unknown(_name_of(node))
+    return node["content"]
+
+
+def _named(kind: type, loader: str) -> dict[str, Any]:
+    return {"__class__": kind.__name__, "__module__": kind.__module__, "__loader__": loader}
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+def _name_of(node: dict[str, Any]) -> str:
+    return f"{node['__module__']}.{node['__class__']}"
+
+
+def _type(node: dict[str, Any]) -> type:
+    by_name = {_full_name(kind): kind for kind in _SCALARS}
+    return by_name.get(_name_of(node)) or _scalar_type(node)
+
+
+def _scalar_type(node: dict[str, Any]) -> type:
+    """A type of NumPy's numbers and texts."""
+    found = getattr(np, str(node["__class__"]), None) if node["__module__"] == "numpy" else None
+    if isinstance(found, type) and issubclass(found, np.generic):
+        return found
+    raise _Unknown(_name_of(node))

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.naive_bayes import GaussianNB
 
 from cli_tools import command
 from conftest import make_pu
@@ -120,10 +120,10 @@ def of_python(folder):
     """Models that no command can do everything with, and tables that suit none."""
     data = make_pu(400, 3)
     table = pd.DataFrame(data.X, columns=["a", "b", "c"])
-    trees = HistGradientBoostingClassifier(max_iter=3)
+    bayes = GaussianNB()
     save(
-        SAREMClassifier(["a"], classifier=trees, max_iter=2).fit(table, data.s),
-        folder / "hgb.skops",
+        SAREMClassifier(["a"], classifier=bayes, max_iter=2).fit(table, data.s),
+        folder / "bayes.skops",
     )
     save(SAREMClassifier(["a"]).fit(table, data.s), folder / "abc.skops")
     save(ElkanNoto().fit(table, data.s), folder / "prior.skops")
@@ -143,7 +143,7 @@ def of_python(folder):
     ("arguments", "message"),
     [
         (("sql", "days.skops", "--table", "t"), "'d' holds dates, which to_sql does not"),
-        (("sql", "hgb.skops", "--table", "t"), "with a HistGradientBoostingClassifier"),
+        (("sql", "bayes.skops", "--table", "t"), "with a GaussianNB"),
         (("sql", "prior.skops", "--table", "t"), "not ElkanNoto"),
         (
             ("predict", "prior.skops", "new.parquet", "-o", "p.csv"),

@@ -62,6 +62,6 @@ def test_minimum_versions_are_those_declared():
     found = constraints(PROJECT["project"])
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in found)
     names = {line.partition("==")[0] for line in found}
-    assert {"numpy", "scikit-learn", "pandas", "skops", "dask", "distributed"} <= names
+    assert {"numpy", "scikit-learn", "pandas", "dask", "distributed"} <= names
     with pytest.raises(ValueError, match="No minimum"):
         constraints({"dependencies": ["numpy"], "optional-dependencies": {}})

@@ -36,7 +36,6 @@ from sarlearn.exceptions._tables import (
 )
 from sarlearn.exceptions._tools import (
     DisagreementWarning,
-    ForeignTypesWarning,
     IdentifierColumnWarning,
     OtherVersionWarning,
     UnequalPropensityWarning,
@@ -58,7 +57,6 @@ __all__ = [
     "FewChancesWarning",
     "FewLabelsWarning",
     "FewerFoldsWarning",
-    "ForeignTypesWarning",
     "GuessedLabelWarning",
     "IdentifierColumnWarning",
     "LeakageWarning",

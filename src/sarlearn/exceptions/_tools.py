@@ -1,6 +1,5 @@
 """What comparisons, metrics, tables and saved models warn of."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sarlearn.exceptions._base import SarlearnWarning
@@ -114,27 +113,4 @@ class OtherVersionWarning(SarlearnWarning):
         return (
             f"{self.path} was saved with {self.library} {self.saved}, and this is {self.running}: "
             "check a few predictions, or fit the model again."
-        )
-
-
-@dataclass(eq=False)
-class ForeignTypesWarning(SarlearnWarning):
-    """A saved model holds types that ``load`` refuses unless they are trusted.
-
-    Parameters
-    ----------
-    types : sequence of str
-        Their full names.
-
-    See Also
-    --------
-    sarlearn.load : Load a model saved by ``save``.
-    """
-
-    types: Sequence[str]
-
-    def __str__(self) -> str:
-        return (
-            f"The model holds {', '.join(self.types)}, which sarlearn.load refuses unless it is "
-            f"called with trusted={list(self.types)!r}."
         )
