@@ -3,6 +3,7 @@
 Below all rooms: it imports none of them.
 """
 
+import difflib
 from collections.abc import Sequence
 
 # Cells of a table with fewer expected cases than this carry no ratio (Cochran, Biometrics 10,
@@ -203,3 +204,10 @@ def model_summary(
     if rounds is not None:
         lines.append(settled_sentence(*rounds))
     return "\n".join(lines)
+
+
+def nearest(name: str, candidates: Sequence[str]) -> str:
+    """A sentence with the names most like ``name``, or nothing."""
+    folded = {str(candidate).casefold(): str(candidate) for candidate in candidates}
+    near = difflib.get_close_matches(str(name).casefold(), list(folded), n=3, cutoff=0.5)
+    return f" Nearest names: {', '.join(folded[key] for key in near)}." if near else ""

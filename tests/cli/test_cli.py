@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import sarlearn
@@ -139,23 +138,6 @@ def test_warnings_of_the_fit_are_told_and_reported(call, folder):
     assert code == 0
     assert err.startswith("Warning: Only 12 labelled rows")
     assert any("Only 12 labelled rows" in text for text in json.loads(out)["warnings"])
-
-
-def test_without_pandas_polars_does_the_same(call, folder, monkeypatch):
-    monkeypatch.setattr("sarlearn.tables.read.table_backend", lambda: "polars")
-    fit = ("fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id")
-    code, out, _ = call(
-        *fit, *("--propensity", "age", "--propensity", "plan", "--json", "-o", "polars.skops")
-    )
-    assert code == 0
-    expected = json.loads((folder / "fit.json").read_text())
-    found = json.loads(out)
-    assert found["estimates"] == pytest.approx(expected["estimates"])
-    assert found["candidates"]["rows"][0]["id"] == expected["candidates"]["rows"][0]["id"]
-    code, _, _ = call("predict", "polars.skops", "patients.arrow", "-o", "polars.arrow")
-    assert code == 0
-    assert pl.read_ipc(folder / "polars.arrow").columns[-1] == "posterior"
-    assert call("report", "polars.skops", "patients.arrow", "-o", "polars.html")[0] == 0
 
 
 def test_demo_writes_its_report(call, folder, monkeypatch):

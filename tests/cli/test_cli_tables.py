@@ -99,6 +99,37 @@ def test_raw_leaves_skewed_columns_as_they_are(folder, fitted):
     assert raw == {}
 
 
+def test_codes_with_leading_zeros_stay_words(folder):
+    """As numbers, 00501 would be less than 10001, and a slope would be all that is learned."""
+    table, _, _ = patients(800)
+    rng = np.random.default_rng(0)
+    table["zip"] = rng.choice(["00501", "02139", "10001", "94105"], 800)
+    table["dose"] = rng.choice(["5", "10", "200"], 800)
+    table.loc[3, "dose"] = "05"  # typed so once: still a number
+    table.to_csv(folder / "codes.csv", index=False)
+    found = command("fit", "codes.csv", *FIT, "-o", "codes.skops", cwd=folder)
+    assert found.returncode == 0, found.stderr
+    encoder = load(folder / "codes.skops")[0]
+    assert encoder.kinds_["zip"] == "category"
+    assert encoder.kinds_["dose"] == "numeric"
+    names = [name for name in encoder.feature_names_out_ if name.startswith("zip")]
+    assert names == ["zip=00501", "zip=02139", "zip=10001", "zip=94105"]
+    told = json.loads(command("inspect", "codes.csv", "--json", cwd=folder).stdout)["columns"]
+    (column,) = (column for column in told if column["name"] == "zip")
+    assert column["note"] == "codes with leading zeros, kept as words"
+    # Rows of which no code has a zero in front are scored as the same words.
+    some = pd.read_csv(folder / "codes.csv", dtype=str).query("zip > '1'")
+    some.to_csv(folder / "some.csv", index=False)
+    for name in ("codes", "some"):
+        found = command("predict", "codes.skops", f"{name}.csv", "-o", f"{name}_s.csv", cwd=folder)
+        assert "not seen in the fit" not in found.stdout
+    whole, part = (
+        pd.read_csv(folder / f"{name}_s.csv").set_index("patient_id")["probability"]
+        for name in ("codes", "some")
+    )
+    np.testing.assert_allclose(part, whole[part.index], rtol=1e-12)
+
+
 def test_weights_and_groups(folder):
     options = ("--weight", "stands_for", "--groups", "site", "-o", "w.skops", "--json")
     found = command("fit", "plain.csv", *FIT, *options, cwd=folder)

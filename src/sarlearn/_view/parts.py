@@ -16,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import get_feature_names, safe_indexing
 from sarlearn._validation import encode_new_labels, resolve_features
-from sarlearn._words import number_text
+from sarlearn._words import nearest, number_text
 from sarlearn.tables.columns import as_frame, numbers, words
 from sarlearn.tables.encoder import TableEncoder
-from sarlearn.tables.formats import nearest
 from sarlearn.tables.names import origin
 
 # A number with at most this many different values is shown value by value, not as a curve.

@@ -101,7 +101,7 @@ _READING = (
     click.option(
         "--decimal",
         type=click.Choice([".", ","]),
-        help="Decimal sign of a text file; by default found in its cells.",
+        help="Decimal sign of a text file; by default each column shows its own.",
     ),
     click.option("--encoding", help="Of a text file; by default UTF-8, else Latin-1 with a note."),
     click.option(

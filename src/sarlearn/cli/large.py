@@ -24,8 +24,14 @@ from sarlearn.cli.table import (
 )
 from sarlearn.tables.audits import spread_answers
 from sarlearn.tables.columns import as_frame, values_of
-from sarlearn.tables.formats import is_several, table_kind
 from sarlearn.tables.labels import Labels, parse_labels
+from sarlearn.tables.read import (
+    Source,
+    find_dialect,
+    is_several,
+    padded_columns,
+    table_kind,
+)
 
 # Rows that are looked at for the report.
 SAMPLE_ROWS = 50_000
@@ -235,7 +241,10 @@ def read_partitions(pattern: str, id_column: str | None):
     if endings <= {".parquet", ".pq"} or Path(files[0]).is_dir():
         return dd.read_parquet(files if len(files) > 1 else files[0])
     if endings == {".csv"}:
-        return dd.read_csv(files, dtype={id_column: str} if id_column else None)
+        source = Source(files[0], Path(files[0]))
+        codes = padded_columns(source, find_dialect(source), nrows=CHUNK_ROWS)
+        as_text = {*codes, id_column} - {None}
+        return dd.read_csv(files, dtype=dict.fromkeys(as_text, str))
     raise ValueError(
         f"--dask reads Parquet (.parquet) and CSV (.csv) files, all of one kind; {pattern} names "
         f"{', '.join(sorted(endings))}."

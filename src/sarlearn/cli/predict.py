@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from sarlearn._words import counted
+from sarlearn._words import counted, nearest
 from sarlearn.cli.large import chunks, is_columnar
 from sarlearn.cli.table import check_columns
 from sarlearn.cli.terminal import STANDARD, collected_warnings, progress
 from sarlearn.saving import SavedModel, load_file
 from sarlearn.tables.columns import as_frame
 from sarlearn.tables.encoder import TableEncoder
-from sarlearn.tables.formats import nearest
 from sarlearn.tables.labels import Labels, parse_labels
 from sarlearn.tables.pipeline import TablePipeline
 from sarlearn.tables.read import read_table

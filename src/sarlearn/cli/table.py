@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn._words import nearest
 from sarlearn.tables.audits import parse_audited, read_answers
 from sarlearn.tables.columns import as_frame, numbers, values_of, words
-from sarlearn.tables.formats import nearest
 from sarlearn.tables.labels import Labels, parse_labels
 from sarlearn.tables.read import read_table
 

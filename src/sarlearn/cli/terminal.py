@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sarlearn.tables.formats import is_several, nearest, table_kind
+from sarlearn._words import nearest
+from sarlearn.tables.read import is_several, table_kind
 
 STANDARD = "-"  # standard input or output
 Show = Callable[[int, int | None], None]

@@ -15,16 +15,15 @@ NEARLY_ALL = 0.95
 _TRIED = 500
 
 _SPACES = " \u00a0\u202f"
-_CURRENCIES = ["US$", "R$", "€", "$", "£", "¥", "₹", "₽", "₩", "zł", "kr", "Kč"]
-_CURRENCIES += ["CHF", "EUR", "USD", "GBP", "JPY", "CNY", "INR", "SEK", "NOK", "DKK", "PLN", "CZK"]
-_SIGNS = frozenset(["%", *_CURRENCIES])
-_UNIT = "|".join(map(re.escape, sorted(_SIGNS, key=len, reverse=True)))
-# A word after the number, "years" or "mg/dl": after a space or in small letters; 12B is a code.
-_WORD = r"(?:(?<=\s)[^\W\d_]+|[a-zµ°]+)(?:/[^\W\d_]+)?[²³]?"
+_SIGN = "[%€$£¥₹₽₩]"
 _CELL = re.compile(
-    rf"(?P<sign>[+\-−]?)\s*(?P<before>{_UNIT})?\s*(?P<core>[+\-−]?[\d.,'’{_SPACES}]*\d[\d.,]*"
-    rf"(?:[eE][+\-]?\d+)?)(?P<end>-?)\s*(?P<after>{_UNIT}|{_WORD})?"
+    rf"(?P<sign>[+\-−]?)\s*(?P<before>{_SIGN})?\s*(?P<core>[+\-−]?[\d.,'’{_SPACES}]*\d[\d.,]*"
+    rf"(?:[eE][+\-]?\d+)?)(?P<end>-?)\s*(?P<after>{_SIGN})?"
 )
+# A code such as 007, or 038.9: as a number it would lose its zeros.
+PADDED = re.compile(r"0\d+(?:[.,]\d+)?")
+# Of the cells of a column of codes of several lengths so many begin with a zero.
+_OFTEN_PADDED = 0.1
 _DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[ T].*)?")
 _DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4})(?:[ T].*)?")
 
@@ -33,8 +32,8 @@ _DAY_OR_MONTH_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4})(?:[ T].
 class NumberStyle:
     """How the numbers of a column are written.
 
-    ``unit`` is a percent or currency sign that some of its cells carry, or a word that all of them
-    do, such as "years"; numbers are taken as they stand, so 12 % is 12.
+    ``unit`` is a percent or currency sign that some of its cells carry; numbers are taken as they
+    stand, so 12 % is 12.
     """
 
     decimal: str = "."
@@ -44,7 +43,7 @@ class NumberStyle:
     def number(self, cell: str) -> float | None:
         """The number a cell holds; None where it holds something else."""
         core, unit = split_unit(cell)
-        if core is None or not (unit == self.unit or (unit == "" and self.unit in _SIGNS)):
+        if core is None or unit not in ("", self.unit):
             return None
         if not _shape(self.decimal, self.thousands).fullmatch(core):
             return None
@@ -77,7 +76,7 @@ def _shape(decimal: str, thousands: str) -> re.Pattern:
 
 
 def split_unit(cell: str) -> tuple[str | None, str]:
-    """A cell without its sign or unit, and that; None where it is no number.
+    """A cell without its percent or currency sign, and that; None where it is no number.
 
     Below zero is also what bookkeepers write in brackets, or with the minus at the end.
     """
@@ -155,13 +154,26 @@ def _read(cells: Counter, style: NumberStyle) -> Numbers:
 
 
 def _unit_of(cells: Iterable[str]) -> str:
-    """The sign that most cells with one carry, or the word that most cells do."""
+    """The sign that most cells with one carry."""
     units = Counter(split_unit(cell)[1] for cell in islice(cells, _TRIED))
-    plain = units.pop("", 0)
-    if not units:
-        return ""
-    unit, count = units.most_common(1)[0]
-    return unit if unit in _SIGNS or count > plain else ""
+    del units[""]
+    return max(units, key=lambda unit: units[unit], default="")
+
+
+def are_codes(cells: Counter) -> bool:
+    """Whether cells are codes padded with zeros: post codes, diagnoses, identifiers.
+
+    All of them have at least as many digits as the padded ones (before the point), or many are
+    padded. A 05 among ages is none.
+    """
+    digits = {cell: re.match(r"\d*", cell.strip()).end() for cell in cells}  # type: ignore[union-attr]
+    padded = [cell for cell in cells if PADDED.fullmatch(cell.strip())]
+    if not padded:
+        return False
+    widest = max(digits[cell] for cell in padded)
+    if all(n >= widest for n in digits.values() if n):
+        return True
+    return sum(cells[cell] for cell in padded) >= _OFTEN_PADDED * cells.total()
 
 
 def is_numeric(numbers: Numbers | None) -> bool:

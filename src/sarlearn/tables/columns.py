@@ -10,6 +10,7 @@ import numpy as np
 
 from sarlearn.tables.cells import (
     NumberStyle,
+    are_codes,
     as_date,
     is_numeric,
     read_dates,
@@ -123,6 +124,9 @@ def _read_cells(cells: Counter, reading: ColumnReading) -> None:
     """Whether text cells are numbers or dates, nearly all of them."""
     found = read_numbers(cells)
     if found is not None and is_numeric(found):
+        if are_codes(cells):
+            reading.notes.append("codes with leading zeros, kept as words")
+            return
         reading.kind, reading.style = "numeric", found.style
         reading.n_levels = len(set(found.values.values()))
         reading.set_strays(found.strays)

@@ -11,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
+from sarlearn._words import nearest
 from sarlearn.backends import elsewhere, lazily
 from sarlearn.exceptions import (
     IdentifierColumnWarning,
@@ -30,7 +31,6 @@ from sarlearn.tables.columns import (
     words,
 )
 from sarlearn.tables.dates import date_columns, date_parts, expand, refuse_dates
-from sarlearn.tables.formats import nearest
 from sarlearn.tables.marks import OTHER, mark_words, n_marks
 from sarlearn.tables.names import origin, output_name
 from sarlearn.tables.oddities import tell_oddities

@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from sarlearn._words import nearest
 from sarlearn.backends import elsewhere
 from sarlearn.tables.dates import date_source
 from sarlearn.tables.encoder import TableEncoder
-from sarlearn.tables.formats import nearest
 from sarlearn.tables.learned import LearnedAttributes
 from sarlearn.tables.names import origin
 

@@ -1,40 +1,73 @@
-"""Read tables from files as people have them, and say what was odd about them."""
+"""Read tables from files as people have them, and say what was odd about them.
 
-import importlib
-import importlib.util
+Formats are told by names, and refused, before anything heavy is imported.
+"""
+
+import codecs
+import csv
+import glob
+import gzip
+import io
 import itertools
 import os
+import re
 import sys
-from collections import Counter
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from sarlearn._words import counted, nearest
+from sarlearn.tables.cells import PADDED
 
-from sarlearn._labels import MISSING_WORDS
-from sarlearn._words import counted
-from sarlearn.tables.cells import NEARLY_ALL, read_numbers
-from sarlearn.tables.columns import values_of
-from sarlearn.tables.dialect import Dialect, Source, ends_in_newline, find_dialect, lines_of
-from sarlearn.tables.formats import is_several, nearest, table_kind
+_KINDS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "xlsx",
+}
+_ACCEPTED = ".csv, .tsv (also with .gz), .parquet, .arrow, .feather"
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# Lines that are looked at to find the separator.
+_LOOK = 500
+_BLOCK = 2**20
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
+_EXCEL_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 
 
-def table_backend() -> str:
-    """The data frame library tables are read with: pandas, or polars where pandas is absent."""
-    for name in ("pandas", "polars"):
-        if importlib.util.find_spec(name) is not None:
-            return name
-    raise ImportError(
-        "Tables need pandas or polars: pip install 'sarlearn[tables]' (or pip install polars)."
-    )
+def table_kind(path: str | os.PathLike) -> str:
+    """``csv``, ``parquet``, ``arrow`` or ``xlsx``, by the file's name."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes[-1:] == [".gz"] and _KINDS.get(suffixes[-2] if len(suffixes) > 1 else "") == "csv":
+        return "csv"
+    kind = _KINDS.get(suffixes[-1] if suffixes else "")
+    if kind is None:
+        raise ValueError(
+            f"{path}: the ending {suffixes[-1] if suffixes else '(none)'!r} names no known table "
+            f"format; accepted are {_ACCEPTED}, and .xlsx to read."
+        )
+    return kind
+
+
+def is_several(path: str | os.PathLike) -> bool:
+    """Whether a path names a folder, or is a pattern: several files that are one table."""
+    return os.path.isdir(path) or (glob.has_magic(str(path)) and not os.path.exists(path))
 
 
 def read_table(
     path: str | os.PathLike,
     *,
     text_columns: Sequence[str] = (),
-    backend: str | None = None,
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -42,8 +75,7 @@ def read_table(
 ):
     """Read a CSV (also gzipped), Parquet, Arrow/Feather or Excel file into a data frame.
 
-    What is odd about a file, lines of unequal length or an encoding that had to be guessed, is
-    warned of with the line.
+    What is odd about a file, such as an encoding that had to be guessed, is warned of.
 
     Parameters
     ----------
@@ -51,14 +83,12 @@ def read_table(
         The ending decides the format. ``-`` is standard input: CSV, Parquet, Arrow or Excel. A
         folder of Parquet or Arrow files, or a pattern such as ``data/*.parquet``, is one table.
     text_columns : sequence of str
-        Columns of a text file to keep as text, so that an identifier ``007`` stays as it is.
-    backend : {"pandas", "polars"}, optional
-        The library of the result; by default the one that is installed, pandas first.
+        Columns of a text file to keep as text. Those with cells such as ``007`` are kept so anyway.
     separator : str, optional
         Of a text file; by default comma, semicolon, tab or bar, by its first line.
     decimal : {".", ","}, optional
-        Decimal sign of a text file; by default a comma where the cells of a file that is not
-        separated by commas show it.
+        Decimal sign of a text file. Without it a column such as ``31,5`` stays text, which
+        :class:`~sarlearn.TableEncoder` reads as numbers.
     encoding : str, optional
         Of a text file; by default UTF-8, or what its byte order mark says, else Latin-1.
     missing : sequence of str
@@ -66,7 +96,7 @@ def read_table(
 
     Returns
     -------
-    pandas.DataFrame or polars.DataFrame
+    pandas.DataFrame
 
     Examples
     --------
@@ -74,22 +104,24 @@ def read_table(
     >>> from sarlearn.tables.read import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "patients.csv"
-    ...     _ = path.write_text("id;age\\n007;31,5\\n008;NA\\n")
-    ...     read_table(path, text_columns=["id"])
+    ...     _ = path.write_text("id;age\\n007;31.5\\n008;NA\\n")
+    ...     read_table(path)
         id   age
     0  007  31.5
     1  008   NaN
     """
-    backend = backend or table_backend()
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Tables need pandas: pip install 'sarlearn[tables]'.") from error
     if is_several(path):
-        return _read_several(str(path), backend)
+        return _read_several(str(path))
     source, kind = _find(path)
-    options = {"separator": separator, "decimal": decimal, "encoding": encoding}
     try:
         if kind == "csv":
-            frame = _read_csv(source, backend, text_columns, missing, options)
+            frame = _read_csv(source, text_columns, missing, separator, decimal, encoding)
         else:
-            frame = _READERS[kind](source, backend)
+            frame = _read_xlsx(source) if kind == "xlsx" else _read_columns(source, kind)
     except PermissionError as error:
         raise PermissionError(f"{path} may not be read by this user.") from error
     except (ValueError, ImportError) as error:
@@ -103,7 +135,33 @@ def read_table(
     return frame
 
 
-def _read_several(path: str, backend: str):
+@dataclass
+class Source:
+    """Where a table comes from: a file, or the bytes of standard input."""
+
+    name: str
+    path: Path | None = None
+    data: bytes = b""
+
+    def open(self):
+        """Its bytes, unpacked."""
+        if self.path is None:
+            return io.BytesIO(self.data)
+        packed = self.path.suffix.lower() == ".gz"
+        return gzip.open(self.path, "rb") if packed else self.path.open("rb")
+
+    def blocks(self) -> Iterator[bytes]:
+        with self.open() as stream:
+            while block := stream.read(_BLOCK):
+                yield block
+
+    @property
+    def handle(self):
+        """What pandas can read."""
+        return str(self.path) if self.path is not None else io.BytesIO(self.data)
+
+
+def _read_several(path: str):
     """The Parquet or Arrow files of a folder or pattern, one after the other."""
     from sarlearn.backends.batches.source import dataset_of
 
@@ -113,11 +171,7 @@ def _read_several(path: str, backend: str):
     table = data.to_table()
     if not len(table):
         raise ValueError(f"{path} has no rows.")
-    if backend == "pandas":
-        return table.to_pandas()
-    import polars as pl
-
-    return pl.from_arrow(table)
+    return table.to_pandas()
 
 
 def _find(path: str | os.PathLike) -> tuple[Source, str]:
@@ -127,8 +181,7 @@ def _find(path: str | os.PathLike) -> tuple[Source, str]:
         if not data:
             raise ValueError("Standard input is empty.")
         kinds = {b"PAR1": "parquet", b"ARRO": "arrow", b"PK\x03\x04": "xlsx"}
-        kind = kinds.get(data[:4], "csv")
-        return Source("Standard input", data=data), kind
+        return Source("Standard input", data=data), kinds.get(data[:4], "csv")
     path = Path(path)
     kind = table_kind(path)
     if not path.exists():
@@ -142,223 +195,255 @@ def _find(path: str | os.PathLike) -> tuple[Source, str]:
 
 
 def _unreadable(name: str, kind: str, error: Exception) -> ValueError:
-    if isinstance(error, UnicodeDecodeError | UnicodeError | LookupError):
+    if isinstance(error, UnicodeError | LookupError):
         return ValueError(f"{name} cannot be decoded: {error}. Name its encoding with --encoding.")
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return ValueError(f"{name} cannot be read as {kind}: {lines[0].rstrip('.')}.")
 
 
-def _read_csv(source: Source, backend: str, text_columns, missing, options):
-    import narwhals as nw
+def _read_csv(source: Source, text_columns, missing, separator, decimal, encoding):
+    import pandas as pd
 
-    dialect = find_dialect(source, **options)
+    from sarlearn._labels import MISSING_WORDS
+
+    dialect = find_dialect(source, separator=separator, encoding=encoding)
     header = dialect.header
-    repeated = sorted({name for name in header if name.strip() and header.count(name) > 1})
-    if repeated:
+    if repeated := sorted({name for name in header if name.strip() and header.count(name) > 1}):
         raise ValueError(
             f"{source.name} has more than one column named {repeated[0]!r}; rename one."
         )
-    as_text = [name for name in text_columns if name in header]
-    settings = _pandas_settings if backend == "pandas" else _polars_settings
-    try:
-        # Not by narwhals, whose older versions read no streams.
-        frame = nw.from_native(
-            importlib.import_module(backend).read_csv(
-                source.handle, **settings(source, dialect, as_text, [*MISSING_WORDS, *missing])
-            )
-        )
-    except Exception as error:  # each library has its own hierarchy of parse errors
-        _refuse_long_lines(source, dialect, error)
-        raise
-    frame = _check_names(_check_lines(frame, source, dialect), source, dialect)
-    if dialect.decimal == ",":
-        frame = _plain_numbers(frame, as_text)
-    _warn_of(dialect.notes)
-    return frame.to_native()
-
-
-def _pandas_settings(source: Source, dialect: Dialect, as_text, missing) -> dict[str, Any]:
-    import pandas as pd
-
-    _refuse_long_lines(source, dialect)
+    settings: dict[str, Any] = {"na_values": [*MISSING_WORDS, *missing], "keep_default_na": False}
     # pandas 2 loses the last digits unless told not to; from 3 on it does not, and the word is old.
-    exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
-    return exact | {
-        "sep": dialect.separator,
-        "dtype": dict.fromkeys(as_text, str),
-        "na_values": missing,
-        "keep_default_na": False,
-        "low_memory": False,
-        "encoding": dialect.encoding,
-        "decimal": dialect.decimal or ".",
-        "skiprows": dialect.skip,
-    }
+    if pd.__version__.startswith("2."):
+        settings["float_precision"] = "round_trip"
+    frame = pd.read_csv(
+        source.handle,
+        sep=dialect.separator,
+        dtype={name: str for name in text_columns if name in header},
+        low_memory=False,
+        encoding=dialect.encoding,
+        decimal=decimal or ".",
+        skiprows=dialect.skip,
+        **settings,
+    )
+    numeric = set(frame.select_dtypes("number"))
+    if numeric and _has_padded(source, dialect):
+        places = [i for i, name in enumerate(frame.columns) if name in numeric]
+        codes = padded_columns(source, dialect, usecols=places, **settings)
+        frame[codes.columns] = codes
+    frame = _without_cleared(_without_cut_line(frame, source, dialect), source, dialect)
+    _warn_of(dialect.notes)
+    return frame
 
 
-def _polars_settings(source: Source, dialect: Dialect, as_text, missing) -> dict[str, Any]:
-    import polars as pl
-
-    return {
-        "separator": dialect.separator,
-        "schema_overrides": dict.fromkeys(as_text, pl.String),
-        "null_values": missing,
-        "infer_schema_length": None,
-        "encoding": "utf8" if dialect.encoding.startswith("utf-8") else dialect.encoding,
-        "decimal_comma": dialect.decimal == ",",
-        "skip_rows": dialect.skip,
-    }
-
-
-def _refuse_long_lines(source: Source, dialect: Dialect, error: Exception | None = None) -> None:
-    """Name the first line with more fields than the header, if there is one."""
+def _without_cut_line(frame, source: Source, dialect: "Dialect"):
+    """Leave out a last line that was cut off, as where a download was stopped."""
     width = len(dialect.header)
-    # Without an error only the first line matters: pandas would take its fields for an index.
-    for line, fields in itertools.islice(lines_of(source, dialect), 1 if error is None else None):
-        if len(fields) > width:
-            raise ValueError(
-                f"{source.name}: line {line} has {len(fields)} fields, and the header has "
-                f"{counted(width, 'name')}; quote cells that hold the separator "
-                f"{dialect.separator!r}."
-            ) from error
-
-
-def _check_lines(frame, source: Source, dialect: Dialect):
-    """Tell of lines that are too short, and leave out a last one that was cut off.
-
-    Only a file with a gap in its last column can have any, so few files are read twice.
-    """
-    width = len(dialect.header)
-    if width < 2 or not frame[frame.columns[-1]].is_null().any():
+    if width < 2 or not len(frame) or not frame.iloc[-1:, -1].isna().any():
         return frame
-    short, last = [], (0, width)
-    for line, fields in lines_of(source, dialect):
-        last = line, len(fields)
-        if len(fields) < width:
-            short.append(line)
-    if last[1] < width and not ends_in_newline(source):
-        dialect.notes.append(
-            f"{source.name}: the last line ({last[0]}) has {last[1]} of {width} fields and no end; "
-            "it was left out. The file may have been cut off."
-        )
-        frame, short = frame.head(len(frame) - 1), short[:-1]
-    if short:
-        shown = ", ".join(map(str, short[:5])) + (", ..." if len(short) > 5 else "")
-        dialect.notes.append(
-            f"{source.name}: {len(short)} line{'s have' if len(short) > 1 else ' has'} fewer than "
-            f"{width} fields (line {shown}); their last cells were taken as missing."
-        )
-    return frame
+    ((line, fields),) = deque(lines_of(source, dialect), maxlen=1)
+    end = deque(source.blocks(), maxlen=1)[0][-2:]
+    if len(fields) >= width or end.endswith((b"\n", b"\r", b"\n\0")):
+        return frame
+    dialect.notes.append(
+        f"{source.name}: the last line ({line}) has {len(fields)} of {width} fields and no end; "
+        "it was left out. The file may have been cut off."
+    )
+    return frame.iloc[:-1]
 
 
-def _check_names(frame, source: Source, dialect: Dialect):
+def _without_cleared(frame, source: Source, dialect: "Dialect"):
     """Leave out rows and nameless columns without a value: spreadsheets write what was cleared."""
-    nameless = [i for i, name in enumerate(dialect.header) if not name.strip()]
-    empty = [i for i in nameless if frame[frame.columns[i]].is_null().all()]
-    if nameless:
-        names = dict(zip(frame.columns, dialect.header, strict=True))
-        names |= {frame.columns[i]: f"Unnamed: {i}" for i in nameless}
-        kept = [name for i, name in enumerate(frame.columns) if i not in empty]
-        frame = frame.select(kept).rename({name: names[name] for name in kept})
-    if len(frame.columns) > 1 and frame[frame.columns[-1]].is_null().any():
-        gone = np.ones(len(frame), dtype=bool)
-        for series in frame.iter_columns():
-            gone &= series.is_null().to_numpy()
-        if gone.any():  # or such rows say NA in every cell
-            blank = [not any(map(str.strip, cells)) for _, cells in lines_of(source, dialect)]
-            gone &= np.array(blank[: len(frame)])
-        if gone.any():
-            n = int(gone.sum())
-            dialect.notes.append(
-                f"{source.name}: {n} line{'s hold' if n > 1 else ' holds'} nothing but separators "
-                f"(the first is row {int(np.argmax(gone)) + 1}) and {'were' if n > 1 else 'was'} "
-                "left out."
-            )
-            frame = frame.filter((~gone).tolist())
-    return frame
-
-
-def _plain_numbers(frame, as_text: Sequence[str]):
-    """Columns of text that are numbers with a decimal comma, written as 1234.5."""
-    import narwhals as nw
-
-    changed = []
-    for series in frame.iter_columns():
-        if series.dtype.is_numeric() or series.name in as_text:
-            continue
-        values = values_of(series)
-        found = read_numbers(Counter(v for v in values if isinstance(v, str)), decimal=",")
-        if found is None or found.share < NEARLY_ALL or found.style.unit:
-            continue
-        plain = {cell: repr(number) for cell, number in found.values.items()}
-        changed.append(
-            nw.new_series(
-                series.name, [plain.get(v, v) for v in values], backend=frame.implementation
-            )
-        )
-    return frame.with_columns(*changed) if changed else frame
-
-
-def _read_parquet(source: Source, backend: str):
-    return importlib.import_module(backend).read_parquet(source.handle)
-
-
-def _read_arrow(source: Source, backend: Any):
-    if backend == "polars":
-        import polars as pl
-
-        return pl.read_ipc(source.handle)
     import pandas as pd
 
-    return pd.read_feather(source.handle)
+    empty = frame.isna().all()
+    kept = [
+        bool(name.strip() or not gone) for name, gone in zip(dialect.header, empty, strict=True)
+    ]
+    if not all(kept):
+        frame = frame.loc[:, kept]
+    gone = frame.isna().all(axis=1)
+    if frame.shape[1] < 2 or not gone.any():
+        return frame
+    # Such rows may also say NA in every cell.
+    blank = [not any(map(str.strip, cells)) for _, cells in lines_of(source, dialect)]
+    gone &= pd.Series(blank[: len(gone)], index=gone.index)
+    if gone.any():
+        n, first = int(gone.sum()), int(gone.argmax()) + 1
+        dialect.notes.append(
+            f"{source.name}: {n} line{'s hold' if n > 1 else ' holds'} nothing but separators "
+            f"(the first is row {first}) and {'were' if n > 1 else 'was'} left out."
+        )
+    return frame[~gone].reset_index(drop=True)
 
 
-def _read_xlsx(source: Source, backend: Any):
+def _read_columns(source: Source, kind: str):
+    import pandas as pd
+
+    return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source.handle)
+
+
+def _read_xlsx(source: Source):
+    import pandas as pd
+
+    from sarlearn._labels import MISSING_WORDS
+
     try:
-        import openpyxl
+        book = pd.ExcelFile(source.handle, engine="openpyxl")
     except ImportError as error:
         raise ImportError(
             f"{source.name}: Excel files need openpyxl: pip install 'sarlearn[excel]'."
         ) from error
-    import narwhals as nw
-
-    with source.open() as stream:
-        book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-        sheet = book.worksheets[0]
-        rows = [list(row) for row in sheet.iter_rows(values_only=True)]
-        book.close()
-    rows = [row for row in rows if any(cell is not None for cell in row)]
-    if len(book.worksheets) > 1:
-        _warn_of([f"{source.name} has {len(book.worksheets)} sheets; {sheet.title!r} was read."])
-    if not rows:
+    with book:
+        sheets, given = book.sheet_names, {"keep_default_na": False, "na_values": MISSING_WORDS}
+        rows = pd.read_excel(book, header=None, dtype=object, **given).dropna(how="all")
+    if len(sheets) > 1:
+        _warn_of([f"{source.name} has {len(sheets)} sheets; {sheets[0]!r} was read."])
+    if not len(rows):
         raise ValueError(f"{source.name} is empty.")
-    header = ["" if name is None else str(name) for name in rows[0]]
-    width = max((i + 1 for i, name in enumerate(header) if name), default=0)
-    if not width or "" in header[:width] or len(set(header[:width])) < width:
-        raise ValueError(f"{source.name}: the first row must hold a different name per column.")
-    if len(rows) > 1 and any(cell is not None for row in rows[1:] for cell in row[width:]):
+    named = rows.iloc[0].notna()
+    header = [str(name) for name in rows.iloc[0][named]]
+    if len(set(header)) < len(header) or rows.loc[:, ~named].notna().any(axis=None):
         raise ValueError(
-            f"{source.name}: some cells stand in columns without a name; the first row has "
-            f"{counted(width, 'name')}. Remove a title above the names, or name every column."
+            f"{source.name}: the first row must hold a different name for every column; it has "
+            f"{counted(len(header), 'name')}. Remove a title above the names."
         )
-    columns = {name: [_cell(row, i) for row in rows[1:]] for i, name in enumerate(header[:width])}
-    if backend == "polars":
-        import polars as pl
-
-        return pl.DataFrame(columns, strict=False, infer_schema_length=None)
-    return nw.from_dict(columns, backend=backend).to_native()
+    frame = rows.loc[:, named].iloc[1:].set_axis(header, axis=1)
+    return frame.infer_objects().reset_index(drop=True)
 
 
-def _cell(row: list, index: int):
-    value = row[index] if index < len(row) else None
-    return None if isinstance(value, str) and value.strip() in MISSING_WORDS else value
+# -- how a text file is written --------------------------------------------------------------------
 
 
-_READERS = {"parquet": _read_parquet, "arrow": _read_arrow, "xlsx": _read_xlsx}
+@dataclass
+class Dialect:
+    """How a text file is written, and what is worth saying about it."""
+
+    header: list[str]
+    separator: str
+    encoding: str
+    skip: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def find_dialect(
+    source: Source, *, separator: str | None = None, encoding: str | None = None
+) -> Dialect:
+    """How a text file is written; what is given is not looked for."""
+    notes: list[str] = []
+    if encoding is None:
+        encoding, notes = _encoding_of(source)
+    with io.TextIOWrapper(source.open(), encoding=encoding, newline="") as stream:
+        lines = list(itertools.islice(stream, _LOOK))
+    if not lines:
+        raise ValueError(f"{source.name} is empty.")
+    skip = 0
+    if found := _EXCEL_LINE.fullmatch(lines[0].removeprefix("\ufeff")):
+        separator, skip = separator or found[1], 1
+        lines = lines[1:]
+    if separator is None and (start := _title_lines(lines)):
+        raise ValueError(
+            f"{source.name}: the column names seem to stand in line {start + skip + 1}, below a "
+            "title or remarks. Remove what stands above them; in a shell: "
+            f"tail -n +{start + skip + 1} FILE"
+        )
+    separator = separator or _separator_of(lines[0] if lines else "")
+    records = [*csv.reader(lines, delimiter=separator), [], []]
+    header, first = [name.removeprefix("\ufeff") for name in records[0]], records[1]
+    if any(_CONTROL.search(name) for name in header):
+        raise ValueError(
+            f"{source.name} holds bytes that are no text. If it is a table in another encoding, "
+            "such as utf-16, name it with --encoding."
+        )
+    if not any(name.strip() for name in header):
+        raise ValueError(f"{source.name} has no header line with column names.")
+    if len(first) > len(header):  # pandas would take the first fields for an index
+        raise ValueError(
+            f"{source.name}: line {skip + 2} has {len(first)} fields, and the header has "
+            f"{counted(len(header), 'name')}; quote cells that hold the separator {separator!r}."
+        )
+    return Dialect(header, separator, encoding, skip, notes)
+
+
+def _encoding_of(source: Source) -> tuple[str, list[str]]:
+    """UTF-8, or what a byte order mark says; else the encoding of western Windows, with a note."""
+    with source.open() as stream:
+        start = stream.read(4)
+    for mark, name in _BYTE_ORDER_MARKS:
+        if start.startswith(mark):
+            return name, []
+    if (line := _undecodable_line(source, "utf-8")) is None:
+        return "utf-8", []
+    name, spoken = "cp1252", "Windows-1252 (Latin-1)"
+    if _undecodable_line(source, name) is not None:
+        name = spoken = "Latin-1"
+    note = (
+        f"{source.name} is not UTF-8 text (line {line}) and was read as {spoken}; name another "
+        "encoding with --encoding if its letters come out wrong."
+    )
+    return name, [note]
+
+
+def _undecodable_line(source: Source, encoding: str) -> int | None:
+    """The first line that is no text in an encoding, if there is one."""
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
+    for block in source.blocks():
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError as error:
+            return line + block.count(b"\n", 0, error.start)
+        line += block.count(b"\n")
+    return None
+
+
+def _title_lines(lines: list[str]) -> int:
+    """How many lines without a separator stand above lines that all have the same number of them.
+
+    0 where the first line has separators, or the others differ.
+    """
+    widths = [len(next(csv.reader([line], delimiter=_separator_of(line)), [])) for line in lines]
+    start = next((i for i, width in enumerate(widths) if width > 1), 0)
+    below = [width for width, line in zip(widths, lines, strict=True) if line.strip()][start:]
+    alike = below.count(widths[start]) if widths else 0
+    return start if alike >= max(2, 0.9 * len(below)) and widths[start] > 2 else 0
+
+
+def _separator_of(line: str) -> str:
+    counts = {mark: len(next(csv.reader([line], delimiter=mark), [])) for mark in ",;\t|"}
+    return max(counts, key=lambda mark: counts[mark])  # the first, a comma, wins a tie
+
+
+def lines_of(source: Source, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of each record after the header that is not empty."""
+    with io.TextIOWrapper(source.open(), encoding=dialect.encoding, newline="") as stream:
+        reader = csv.reader(stream, delimiter=dialect.separator)
+        for _ in range(dialect.skip + 1):
+            next(reader, None)
+        first = reader.line_num + 1
+        for record in reader:
+            if record:
+                yield first, record
+            first = reader.line_num + 1
+
+
+def padded_columns(source: Source, dialect: Dialect, **settings):
+    """The text of the columns with a cell such as 007; ``settings`` are of ``pandas.read_csv``."""
+    import pandas as pd
+
+    settings = {"sep": dialect.separator, "encoding": dialect.encoding} | settings
+    text = pd.read_csv(source.handle, dtype=str, skiprows=dialect.skip, **settings)
+    cell = rf"\s*{PADDED.pattern}\s*"
+    return text.loc[:, [text[name].str.fullmatch(cell, na=False).any() for name in text]]
+
+
+def _has_padded(source: Source, dialect: Dialect) -> bool:
+    """Whether a cell may begin with a zero and another digit."""
+    start = re.compile(rf'[{re.escape(dialect.separator)}"\s]0\d')
+    with io.TextIOWrapper(source.open(), encoding=dialect.encoding) as stream:
+        return any(map(start.search, iter(lambda: stream.read(_BLOCK), "")))
 
 
 def _warn_of(notes: Sequence[str]) -> None:
-    if not notes:
-        return
     from sarlearn.exceptions import TableWarning, warn
 
     for note in notes:

@@ -3,9 +3,7 @@
 import contextlib
 import errno
 import gzip
-import hashlib
 import os
-import platform
 import re
 import secrets
 import shutil
@@ -16,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sarlearn.tables.formats import table_kind
+from sarlearn.tables.read import table_kind
 
 # A spreadsheet takes a cell that begins so for a formula, and may run it.
 _FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -123,24 +121,14 @@ def table_writer(path: str | os.PathLike, *, neutralise: bool = False) -> Iterat
 
 
 def _csv(table, separator: str, *, header: bool) -> str:
-    if table.implementation.is_pyarrow():  # with whole numbers as such, also beside gaps
-        table = _from_arrow(table.to_native())
-    native = table.to_native()
     if table.implementation.is_polars():
-        return native.write_csv(separator=separator, include_header=header)
-    return native.to_csv(sep=separator, index=False, header=header)
-
-
-def _from_arrow(table):
-    import narwhals as nw
-
-    with contextlib.suppress(ImportError):
+        return table.to_native().write_csv(separator=separator, include_header=header)
+    native = table.to_native()
+    if table.implementation.is_pyarrow():  # with whole numbers as such, also beside gaps
         import pandas as pd
 
-        return nw.from_native(table.to_pandas(types_mapper=pd.ArrowDtype), eager_only=True)
-    import polars as pl
-
-    return nw.from_native(pl.from_arrow(table), eager_only=True)
+        native = native.to_pandas(types_mapper=pd.ArrowDtype)
+    return native.to_csv(sep=separator, index=False, header=header)
 
 
 def _neutral(table):
@@ -188,9 +176,8 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
             yield temporary
         return
     target = path.resolve() if path.is_symlink() else path
-    _clean(target)
-    temporary = target.with_name(f"{_prefix(target)}{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    temporary = temporary.with_name(temporary.name + target.suffix)
+    unique = f".{target.name[:80]}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    temporary = target.with_name(unique + target.suffix)
     try:
         yield temporary
         if target.exists():
@@ -221,31 +208,3 @@ def _into_device(path: Path) -> Iterator[Path]:
 def _no_space(path: Path) -> OSError:
     kept = "the file that was there is as it was" if path.is_file() else "nothing was written to it"
     return OSError(f"There is no space left to write {path}; {kept}.")
-
-
-def _prefix(path: Path) -> str:
-    """What the names of our temporary files for ``path`` begin with, on this machine."""
-    machine = hashlib.sha1(platform.node().encode(), usedforsecurity=False).hexdigest()[:6]
-    return f".{path.name[:80]}.{machine}."
-
-
-def _clean(path: Path) -> None:
-    """Remove temporary files for ``path`` of runs that were killed."""
-    prefix = _prefix(path)
-    with contextlib.suppress(OSError):
-        for left in path.parent.iterdir():
-            found = re.fullmatch(r"(\d+)\.[0-9a-f]{8}\.tmp.*", left.name.removeprefix(prefix))
-            if left.name.startswith(prefix) and found and not _is_alive(int(found[1])):
-                left.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    if os.name != "posix":  # elsewhere signal 0 is no question
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is another user's
-        return True
-    return True
