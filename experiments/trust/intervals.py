@@ -59,9 +59,6 @@ def measure(
         for name in NAMES:
             error = float(found.estimates[name]) - true[name]
             ends = {method: found.interval(name, method=method) for method in ("bca", "percentile")}
-            if found.standard_errors is not None:
-                half = 1.959964 * float(found.standard_errors[name])
-                ends["information"] = (true[name] + error - half, true[name] + error + half)
             for method, (low, high) in ends.items():
                 covered = f"{name}_{method}"
                 sums[covered] = sums.get(covered, 0) + int(low <= true[name] <= high)

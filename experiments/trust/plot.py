@@ -214,7 +214,6 @@ def _coverage_panel(ax: Axes, found: dict, labels: list[str]) -> None:
     styles = (
         ("decay 1", "bca", BLUE, "o"),
         ("decay 1", "percentile", BLUE, "s"),
-        ("decay 1", "information", BLUE, "^"),
         ("decay 0.9", "bca", VERMILION, "o"),
         ("decay 0.9", "percentile", VERMILION, "s"),
     )

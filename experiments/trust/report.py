@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 TABLES = HERE / "results" / "simulations"
 SCORES = ["recall", "precision", "f1", "accuracy", "brier", "roc_auc", "average_precision"]
 QUANTITIES = ("class_prior", "label_frequency")
-METHODS = ("bca", "percentile", "information")
+METHODS = ("bca", "percentile")
 NOTES = {
     "size": (
         "Data sets are SCAR, and the class model is right; 5 % are to be rejected. Each test has "

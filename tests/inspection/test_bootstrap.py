@@ -1,4 +1,4 @@
-"""Bootstrap intervals: both ways of refitting, BCa, standard errors, words, bad input."""
+"""Bootstrap intervals: refits, BCa, words, bad input."""
 
 import numpy as np
 import pandas as pd
@@ -11,11 +11,10 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import make_pu
 from sarlearn import CrossFitSARClassifier, SAREMClassifier
-from sarlearn._engine.joint import JointLogistic
 from sarlearn._view.parts import take_apart
 from sarlearn.inspection import _bootstrap as module
 from sarlearn.inspection import bootstrap
-from sarlearn.inspection._bootstrap import _Clone
+from sarlearn.inspection._bootstrap import _Refit
 from sarlearn.tables import make_table_classifier
 from table_data import patients
 
@@ -50,37 +49,6 @@ def test_intervals_hold_the_estimates_and_here_the_truth(result):
     narrow = result.interval("class_prior", level=0.5)
     wide = result.interval("class_prior", level=0.95)
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
-def test_standard_errors_of_the_information_agree_with_the_bootstrap(result):
-    for name, errors in result.standard_errors.items():
-        drawn = result.resamples[name].std(axis=0)
-        np.testing.assert_allclose(errors, drawn, rtol=0.35, err_msg=name)
-
-
-def test_standard_errors_are_those_of_the_rows_influences():
-    """By refits in which one row after the other counts a little more."""
-    X, _, s = make(n=250)
-    settings = {**MAXIMUM, "C": 2.0, "propensity_C": 2.0, "tol": 1e-10}
-    model = SAREMClassifier([2], **settings).fit(X, s)
-    found = bootstrap(model, X, s, n_resamples=20, random_state=0).standard_errors
-    joint = JointLogistic(X, np.array([2]), C=2.0, propensity_C=2.0)
-    best = np.concatenate(
-        [model.coef_[0], model.intercept_, model.propensity_coef_[0], model.propensity_intercept_]
-    )
-    step, pulls = 1e-3, []
-    for row in range(len(s)):
-        ends = []
-        for change in (-step, step):
-            weight = np.ones(len(s))
-            weight[row] += change
-            fit = joint.climb(best, s, weight, tol=1e-14)
-            prior = joint.class_prior(fit.parameters, weight)
-            ends.append([prior, np.average(s, weights=weight) / prior])
-        pulls.append((np.array(ends[1]) - ends[0]) / (2 * step))
-    expected = np.sqrt(np.sum(np.square(pulls), axis=0))
-    assert found["class_prior"] == pytest.approx(expected[0], rel=0.01)
-    assert found["label_frequency"] == pytest.approx(expected[1], rel=0.01)
 
 
 def test_odds_ratios_and_curves_follow_from_the_coefficients(result):
@@ -129,19 +97,6 @@ def test_the_acceleration_of_a_mean_is_a_sixth_of_its_skewness():
     assert module._acceleration(left_out) == pytest.approx(stats.skew(x) / 6 / 20)
 
 
-def test_refits_from_the_solution_and_refits_by_fit_agree(monkeypatch):
-    X, _, s = make(n=500)
-    model = SAREMClassifier([2], **MAXIMUM).fit(X, s)
-    from_solution = bootstrap(model, X, s, n_resamples=20, random_state=0)
-    monkeypatch.setattr(module, "_is_maximum_likelihood", lambda final: False)
-    by_fit = bootstrap(model, X, s, n_resamples=20, random_state=0)
-    assert by_fit.standard_errors is None
-    for name in ("class_prior", "propensity_coef"):
-        np.testing.assert_allclose(
-            from_solution.resamples[name], by_fit.resamples[name], atol=2e-3, err_msg=name
-        )
-
-
 def test_rows_drawn_twice_count_as_two_rows(monkeypatch):
     X, _, s = make(n=500)
     model = SAREMClassifier([2]).fit(X, s)
@@ -159,7 +114,6 @@ def test_decayed_models_tables_and_pipelines():
     model = make_pipeline(StandardScaler().set_output(transform="pandas"), SAREMClassifier("site"))
     model.fit(frame, s)
     found = bootstrap(model, frame, s, n_resamples=20, rows=frame[:2], n_jobs=2, random_state=0)
-    assert found.standard_errors is None
     assert found.propensity_names == ["site"]
     assert found.n_resamples == 20
     assert "decay = 0.9 shifts the estimates" in str(found)
@@ -250,7 +204,7 @@ def test_a_cross_fit_keeps_copies_of_a_row_in_one_fold():
     model = CrossFitSARClassifier([2], cv=3, random_state=0).fit(X, s)
     parts = take_apart(model, X)
     counts = np.random.default_rng(0).multinomial(400, np.full(400, 1 / 400))
-    refit, converged = _Clone(parts, s)(counts)
+    refit, converged = _Refit(parts, s)(counts)
     assert converged
     expected = CrossFitSARClassifier([2], cv=3, random_state=0).fit(X, s, sample_weight=counts)
     assert refit.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-12)

@@ -80,9 +80,9 @@ def test_labels_are_simulated_from_both_models():
     null = test.null.fit(s)
     f, e = test.null.probabilities(null.parameters)
     counts = []
-    test.side_by_side = False
     test.statistic = lambda labelled, start: (counts.append(labelled.sum()), None)
-    _simulated(test, null.parameters, [np.random.default_rng(i) for i in range(40)])
+    for seed in range(40):
+        _simulated(test, null.parameters, np.random.default_rng(seed))
     assert np.mean(counts) == pytest.approx(np.sum(f * e), abs=4 * np.sqrt(s.sum() / 40))
 
 

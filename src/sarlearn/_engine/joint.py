@@ -4,7 +4,7 @@
 
 The maximum is that of SAR-EM with ``decay=1``. Newton's method reaches it in a handful of passes
 from a good start, which EM does not. Parameters are kept as one vector: theta, theta_0, phi, phi_0,
-for columns as ``columns.conditioned`` makes them; ``to_user`` and ``from_user`` convert.
+for columns as ``columns.conditioned`` makes them; ``to_user`` converts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,16 +50,19 @@ class JointFit:
 
 
 def joint_pass(block: Block, parameters: np.ndarray, with_hessian: bool) -> JointSums:
-    """Loss, gradient and, if asked, observed Hessian of a block that has ``Xe``."""
+    """Loss, gradient and, if asked, observed Hessian of a block that has ``Xe``.
+
+    ``X`` and ``Xe`` end in a column of ones, for the intercepts.
+    """
     X, Xe, s, weight = block.X, block.Xe, block.labelled, block.weight
-    theta, phi = np.split(parameters, [X.shape[1] + 1])
-    f, not_f = sigmoids(X @ theta[:-1] + theta[-1])
-    e, not_e = sigmoids(Xe @ phi[:-1] + phi[-1])
+    theta, phi = np.split(parameters, [X.shape[1]])
+    f, not_f = sigmoids(X @ theta)
+    e, not_e = sigmoids(Xe @ phi)
     found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, s))
     by_f = found.residual
     by_e = likelihood.propensity_residual(found.target, e, not_e, s)
     counted = 1.0 if weight is None else weight
-    gradient = np.concatenate([_times(X, counted * by_f), _times(Xe, counted * by_e)])
+    gradient = np.concatenate([X.T @ (counted * by_f), Xe.T @ (counted * by_e)])
     sums = JointSums(-likelihood.log_likelihood(found.chance, weight), gradient)
     if with_hessian:
         tt = likelihood.class_curvature(f, not_f, found, observed=True)
@@ -96,10 +99,10 @@ class JointLogistic:
         Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=np.float64)
         if extra is not None:
             X, units = _append(X, extra), _with_plain(units, extra.shape[1])
-        #: ``X`` and ``X_e``, without a column for the intercept.
-        self.design = X, Xe
-        self._rows = RowBlocks(X).attach(Xe=Xe)
-        self.n_theta = X.shape[1] + 1
+        ones = np.ones((self.n_rows, 1))
+        self._X, self._Xe = _append(X, ones), np.hstack([Xe, ones])
+        self._rows = RowBlocks(self._X).attach(Xe=self._Xe)
+        self.n_theta = self._X.shape[1]
         self._C, self._units = C, (units, units_e)
         ridge = units.ridge(C, float(self.n_rows))
         ridge[self.n_columns : -1] = 1e-6
@@ -110,11 +113,6 @@ class JointLogistic:
         parts = zip(self._units, np.split(parameters, [self.n_theta]), strict=True)
         return np.concatenate([units.to_user(part) for units, part in parts])
 
-    def from_user(self, parameters) -> np.ndarray:
-        """The other way round."""
-        parts = zip(self._units, np.split(parameters, [self.n_theta]), strict=True)
-        return np.concatenate([units.from_user(part) for units, part in parts])
-
     def _labelled(self, labelled, weight) -> Rows:
         return self._rows.attach(labelled=np.asarray(labelled), weight=weight)
 
@@ -123,47 +121,10 @@ class JointLogistic:
     def probabilities(self, parameters) -> tuple[np.ndarray, np.ndarray]:
         """``f`` and ``e`` of every row."""
         theta, phi = np.split(parameters, [self.n_theta])
-        eta = self._rows.matvec(theta[:-1]) + theta[-1]
-        return sigmoids(eta)[0], sigmoids(self.design[1] @ phi[:-1] + phi[-1])[0]
+        return sigmoids(self._X @ theta)[0], sigmoids(self._Xe @ phi)[0]
 
     def class_prior(self, parameters, weight=None) -> float:
         return float(np.average(self.probabilities(parameters)[0], weights=weight))
-
-    def value(self, parameters, labelled, weight=None) -> float:
-        """The penalised log-likelihood."""
-        penalty = float(self.ridge @ parameters**2) / 2
-        return self.log_likelihood(parameters, labelled, weight) - penalty
-
-    def log_likelihood(self, parameters, labelled, weight=None) -> float:
-        return -self._labelled(labelled, weight).total(joint_pass, parameters, False).loss
-
-    def information(self, parameters, labelled, weight=None, *, penalised=True) -> np.ndarray:
-        """Observed information: minus the second derivatives of the log-likelihood."""
-        rows = self._labelled(labelled, weight)
-        found = rows.total(joint_pass, parameters, True).hessian
-        if penalised:
-            found.flat[:: len(found) + 1] += self.ridge
-        return found
-
-    def scores(self, parameters, labelled) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of each row's log-likelihood by its two logits."""
-        theta, phi = np.split(parameters, [self.n_theta])
-        f, not_f = sigmoids(self._rows.matvec(theta[:-1]) + theta[-1])
-        e, not_e = sigmoids(self.design[1] @ phi[:-1] + phi[-1])
-        found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, labelled))
-        by_e = likelihood.propensity_residual(found.target, e, not_e, labelled)
-        return -found.residual, -by_e
-
-    def times_rows(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``[X 1]' r`` and ``[X_e 1]' r``."""
-        X, Xe = self.design
-        return _times(X, r), _times(Xe, r)
-
-    def along(self, direction, by_f: np.ndarray, by_e: np.ndarray) -> np.ndarray:
-        """Each row's derivative along a direction of parameters, from those by its logits."""
-        theta, phi = np.split(direction, [self.n_theta])
-        on_f = self._rows.matvec(theta[:-1]) + theta[-1]
-        return by_f * on_f + by_e * (self.design[1] @ phi[:-1] + phi[-1])
 
     # -- its maximum -------------------------------------------------------------------------
 
@@ -182,7 +143,8 @@ class JointLogistic:
 
     def naive(self, labelled, weight=None) -> np.ndarray:
         """Logistic regression of the labels: the class model of SCAR's starts."""
-        return fit_logistic(self._rows, labelled.astype(float), weight, self._C, tol=1e-3).theta
+        rows = RowBlocks(self._X[:, :-1])
+        return fit_logistic(rows, labelled.astype(float), weight, self._C, tol=1e-3).theta
 
     def start(self, naive: np.ndarray, label_frequency: float, labelled, weight=None):
         """The naive model with as many positives as a label frequency says."""
@@ -190,9 +152,8 @@ class JointLogistic:
         prior = min(share / label_frequency, 0.95)
         parameters = np.zeros(len(self.ridge))
         parameters[: self.n_theta] = naive
-        eta = self._rows.matvec(naive[:-1]) + naive[-1]
         parameters[self.n_theta - 1] += shift_for_mean(
-            mean_of_sigmoids(eta, weight), prior, tol=1e-4, max_iter=30
+            mean_of_sigmoids(self._X @ naive, weight), prior, tol=1e-4, max_iter=30
         )
         parameters[-1] = logit(min(max(label_frequency, 1e-6), 1 - 1e-6))
         return parameters
@@ -247,34 +208,19 @@ def nest(parameters, n_theta: int, old: list[int], new: list[int]) -> np.ndarray
     return out
 
 
-def _times(X, r: np.ndarray) -> np.ndarray:
-    """``[X 1]' r``."""
-    return np.append(X.T @ r, r.sum())
-
-
 def _hessian(X, Xe, tt, te, ee) -> np.ndarray:
-    """Of both models: ``[X 1]' diag(tt) [X 1]`` and so on."""
-    n_theta = X.shape[1] + 1
-    out = np.zeros((n_theta + Xe.shape[1] + 1,) * 2)
-    out[:n_theta, :n_theta] = _products(X, tt, X)
-    out[n_theta:, n_theta:] = _products(Xe, ee, Xe)
-    out[:n_theta, n_theta:] = _products(X, te, Xe)
-    out[n_theta:, :n_theta] = out[:n_theta, n_theta:].T
-    return out
+    """Of both models: ``X' diag(tt) X`` and so on."""
+    across = _products(X, te, Xe)
+    return np.block([[_products(X, tt, X), across], [across.T, _products(Xe, ee, Xe)]])
 
 
 def _products(left, h: np.ndarray, right) -> np.ndarray:
-    """``[left 1]' diag(h) [right 1]`` for weights of any sign."""
-    if sparse.issparse(right):
-        data = right.data * np.repeat(h, np.diff(right.indptr))
-        weighted = sparse.csr_array((data, right.indices, right.indptr), shape=right.shape)
-    else:
-        weighted = right * h[:, None]
-    out = np.empty((left.shape[1] + 1, right.shape[1] + 1))
-    product = left.T @ weighted
-    out[:-1, :-1] = product.toarray() if sparse.issparse(product) else product
-    out[:-1, -1], out[-1, :-1], out[-1, -1] = left.T @ h, right.T @ h, h.sum()
-    return out
+    """``left' diag(h) right`` for weights of any sign."""
+    if not sparse.issparse(right):
+        return left.T @ (right * h[:, None])
+    data = right.data * np.repeat(h, np.diff(right.indptr))
+    weighted = sparse.csr_array((data, right.indices, right.indptr), shape=right.shape)
+    return (left.T @ weighted).toarray()
 
 
 def _with_plain(units: Units, n_more: int) -> Units:

@@ -56,11 +56,6 @@ class Units:
             coef[self.excluded] = 0.0
         return np.append(coef, theta[-1] - coef @ self.center)
 
-    def from_user(self, theta: np.ndarray) -> np.ndarray:
-        """The other way round."""
-        coef = theta[:-1] * self.scale
-        return np.append(coef, theta[-1] + theta[:-1] @ self.center)
-
 
 def in_units(coef: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Coefficients for columns as they were, from those for columns divided by ``scale``."""

@@ -13,35 +13,20 @@ from sarlearn._compat import one_blas_thread
 WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
 
 
-# Arguments at most that a function gets at once, where it takes several.
-TOGETHER = 32
-
-
-def run_all(
-    function: Callable,
-    arguments: Iterable,
-    n_jobs: int | None,
-    progress: str,
-    *,
-    together: bool = False,
-) -> list:
+def run_all(function: Callable, arguments: Iterable, n_jobs: int | None, progress: str) -> list:
     """``[function(a) for a in arguments]``, in order, with a count on a terminal.
 
     ``n_jobs`` is as in scikit-learn: None is 1, -1 is one per core. Arguments travel in a few
-    bundles, since the data travel with each. A function that works on several arguments
-    ``together`` gets a bundle as a list and returns a list.
+    bundles, since the data travel with each.
     """
     arguments = list(arguments)
     watcher = WATCHER.get()
     shown = watcher is None and (sys.stderr.isatty() or in_notebook())
     # Where someone watches also one process counts often.
-    bundles = 8 * effective_n_jobs(n_jobs)
-    if together:
-        bundles = max(effective_n_jobs(n_jobs), -(-len(arguments) // TOGETHER))
-    bundles = min(bundles, len(arguments))
+    bundles = min(8 * effective_n_jobs(n_jobs), len(arguments))
     places = np.array_split(np.arange(len(arguments)), bundles) if bundles else []
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    jobs = (delayed(_bundle)(function, [arguments[i] for i in part], together) for part in places)
+    jobs = (delayed(_bundle)(function, [arguments[i] for i in part]) for part in places)
     results: list = []
     for found in parallel(jobs):
         results += found
@@ -59,8 +44,6 @@ def in_notebook() -> bool:
     return type(sys.stderr).__module__.startswith("ipykernel")
 
 
-def _bundle(function, arguments, together: bool) -> list:
+def _bundle(function, arguments) -> list:
     with one_blas_thread():
-        if together:
-            return function(arguments)
         return [function(argument) for argument in arguments]

@@ -4,18 +4,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from scipy import sparse
-from scipy.special import expit
 from sklearn.preprocessing import StandardScaler
 
-from sarlearn._engine.joint import (
-    LOWERED,
-    SATURATED,
-    JointLogistic,
-    climb_nested,
-    nest,
-)
-from sarlearn._engine.joint_batch import FEW_COLUMNS, BatchLogistic
+from sarlearn._engine.joint import JointLogistic, climb_nested, nest
 from sarlearn._engine.magnitudes import moderate, sizes, unit_of
 from sarlearn._engine.units import in_units
 from sarlearn._view.draw import draw_null
@@ -220,7 +211,7 @@ def scar_test(
     null = test.null.fit(rows.labelled)
     statistic, alternative = test.statistic(rows.labelled, null.parameters)
     simulate = partial(_simulated, test, null.parameters)
-    drawn = np.array(run_all(simulate, draws, n_jobs, "SCAR test", together=True))
+    drawn = np.array(run_all(simulate, draws, n_jobs, "SCAR test"))
     prior = test.null.class_prior(null.parameters)
     return SCARTestResult(
         statistic=statistic,
@@ -245,30 +236,12 @@ class _Test:
         self.null = JointLogistic(X, none, C=C, propensity_C=C, extra=extra)
         self.alternative = JointLogistic(X, np.array(columns), C=C, propensity_C=C, extra=extra)
         self._columns = columns
-        self.side_by_side = not sparse.issparse(X) and self.null.n_theta <= FEW_COLUMNS
 
     def statistic(self, labelled, start) -> tuple[float, np.ndarray]:
         """The ratio, from a start of the null; the alternative starts at the null's maximum."""
         null = self.null.climb(start, labelled)
         found = climb_nested(self.alternative, self._nested(null.parameters), labelled)
         return max(2 * (found.value - null.value), 0.0), found.parameters
-
-    def statistics(self, labelled: np.ndarray, start) -> np.ndarray:
-        """The ratios of many sets of labels, one per column, by the same steps."""
-        n_sets = labelled.shape[1]
-        null = BatchLogistic(self.null).climb(np.tile(start, (n_sets, 1)), labelled)
-        alternative = BatchLogistic(self.alternative)
-        nested = np.array([self._nested(parameters) for parameters in null.parameters])
-        value = alternative.climb(nested, labelled).value
-        full = np.flatnonzero([self._is_saturated(parameters) for parameters in null.parameters])
-        if len(full):  # as in climb_nested
-            lower = [
-                self.alternative.start(nested[k, : self.null.n_theta], LOWERED, labelled[:, k])
-                for k in full
-            ]
-            again = alternative.climb(np.array(lower), labelled[:, full]).value
-            value[full] = np.maximum(value[full], again)
-        return np.maximum(2 * (value - null.value), 0.0)
 
     def propensity_coef(self, parameters) -> np.ndarray:
         """Of the alternative."""
@@ -277,21 +250,9 @@ class _Test:
     def _nested(self, parameters) -> np.ndarray:
         return nest(parameters, self.null.n_theta, [], self._columns)
 
-    @staticmethod
-    def _is_saturated(parameters) -> bool:
-        return bool(expit(parameters[-1]) > SATURATED)
 
-
-def _simulated(test: _Test, parameters: np.ndarray, draws) -> list[float]:
-    """Statistics of labels simulated from a null, one per generator."""
+def _simulated(test: _Test, parameters: np.ndarray, rng: np.random.Generator) -> float:
+    """The statistic of labels that are drawn from the null."""
     f, e = test.null.probabilities(parameters)
-    labelled = np.array([rng.random(len(f)) < f * e for rng in draws]).T
-    ratios = np.zeros(len(draws))  # without a label there is nothing to explain
-    some = np.flatnonzero(labelled.any(axis=0))
-    if test.side_by_side and len(some):
-        ratios[some] = test.statistics(labelled[:, some], parameters)
-    else:
-        ratios[some] = [
-            test.statistic(np.ascontiguousarray(labelled[:, k]), parameters)[0] for k in some
-        ]
-    return ratios.tolist()
+    labelled = rng.random(len(f)) < f * e
+    return test.statistic(labelled, parameters)[0] if labelled.any() else 0.0

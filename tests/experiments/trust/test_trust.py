@@ -91,7 +91,7 @@ def test_every_section_ends_in_the_report_and_in_figures(results):
     assert text == (results / "REPORT.md").read_text(encoding="utf-8")
     assert "| scar | 500 | 0.4 | 5 |" in text
     assert "| strong | 400 | 1 |" in text
-    assert "| class prior | information |" in text
+    assert "| class prior | percentile |" in text
     assert "| roc auc |" in text
     assert "bootstrap, decay 0.9" in text
     # Left out of the small run: n = 5,000, the weak penalty, both selections.
