@@ -17,7 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = [
     ["_words", "exceptions"],
     ["_compat", "__init__"],
-    ["_evidence", "_labels", "_validation"],
+    ["_labels", "_validation"],
     ["_engine"],
     ["backends"],
     ["classifiers"],

@@ -131,3 +131,28 @@ def gap_mask(s: np.ndarray) -> np.ndarray | None:
     else:
         return None
     return mask if mask.any() else None
+
+
+def fill_labels(s, *, pos_label=None):
+    """Labels with every gap (None, NaN, NA, an empty text) replaced by the unlabelled value.
+
+    Labels that cannot be understood come back as they are.
+    """
+    if s is None:
+        return s
+    values = np.asarray(s)
+    gaps = gap_mask(values) if values.ndim == 1 else None
+    if gaps is None:
+        return s
+    known = list(dict.fromkeys(values[~gaps].tolist()))
+    choice = choose(known, gaps=True, pos_label=pos_label) if known else None
+    if choice is None:
+        if not known or len(known) == 1:
+            raise ValueError(
+                f"No row is labelled: {int(gaps.sum())} of {len(values)} labels are missing (NaN)"
+                + (f" and the others are {known[0]!r}." if known else ".")
+                + " Learning needs labelled rows (1) and unlabelled rows (0 or missing)."
+            )
+        return s
+    filled = np.where(gaps, choice.unlabelled, values)
+    return filled.astype(choice.classes.dtype) if filled.dtype.kind == "O" else filled

@@ -1,8 +1,9 @@
-"""Checks of user input: labels, propensity columns, known propensities. Every check, once."""
+"""Checks of user input: labels, propensities, audits, class priors. Every check, once."""
 
 import contextlib
 import difflib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import sklearn.utils.validation as of_sklearn
@@ -11,7 +12,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from sarlearn._compat import check_sample_weight
-from sarlearn._labels import Choice, choose, gap_mask, meaning
+from sarlearn._labels import Choice, choose, fill_labels, gap_mask, is_gap, meaning
+from sarlearn._words import counted
 from sarlearn.exceptions import (
     FEW_LABELS,
     FewerFoldsWarning,
@@ -56,31 +58,6 @@ def refuse_dates(X, who: str) -> None:
             )
 
 
-def fill_labels(s, *, pos_label=None):
-    """Labels with every gap (None, NaN, NA, an empty text) replaced by the unlabelled value.
-
-    Labels without gaps, and those that cannot be understood, come back as they are.
-    """
-    if s is None:
-        return s
-    values = np.asarray(s)
-    gaps = gap_mask(values) if values.ndim == 1 else None
-    if gaps is None:
-        return s
-    known = list(dict.fromkeys(values[~gaps].tolist()))
-    choice = choose(known, gaps=True, pos_label=pos_label) if known else None
-    if choice is None:
-        if not known or len(known) == 1:
-            raise ValueError(
-                f"No row is labelled: {int(gaps.sum())} of {len(values)} labels are missing (NaN)"
-                + (f" and the others are {known[0]!r}." if known else ".")
-                + " Learning needs labelled rows (1) and unlabelled rows (0 or missing)."
-            )
-        return s
-    filled = np.where(gaps, choice.unlabelled, values)
-    return filled.astype(choice.classes.dtype) if filled.dtype.kind == "O" else filled
-
-
 def encode_labels(
     s, *, warn_few: bool = True, pos_label=None, has_pos_label: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -90,20 +67,16 @@ def encode_labels(
     False/True, "labelled" of labelled/unlabelled and its like; of any other two values the greater
     one, with a warning. A missing label means unlabelled.
     """
-    s = column_or_1d(fill_labels(s, pos_label=pos_label), warn=True)
-    assert_all_finite(s, input_name="s")
-    kind = type_of_target(s, input_name="s", raise_unknown=True)
-    classes = np.unique(s)
+    s, classes, kind = _values(fill_labels(s, pos_label=pos_label), "s")
     if kind not in ("binary", "multiclass"):
         raise ValueError(
             f"Unknown label type: {kind}. s must hold two classes of label: 0 (unlabelled) and "
             "1 (labelled), False/True or -1/1."
         )
     if len(classes) > 2:
-        shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if len(classes) > 5 else "")
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}: s has "
-            f"{len(classes)} values ({shown}); it must hold 0 (unlabelled) and 1 (labelled)."
+            f"{_shown(classes)}; it must hold 0 (unlabelled) and 1 (labelled)."
         )
     if len(classes) < 2:
         unlabelled_only = meaning(classes[0]) is False
@@ -117,15 +90,10 @@ def encode_labels(
     if choice.labelled == classes.tolist()[0]:
         classes = classes[::-1].copy()
     labelled = s == classes[1]
-    warn_of_labels(
-        choice,
-        int(labelled.sum()),
-        len(s),
-        given=pos_label is not None,
-        has_pos_label=has_pos_label,
-    )
+    n_labelled, given = int(labelled.sum()), pos_label is not None
+    warn_of_labels(choice, n_labelled, len(s), given=given, has_pos_label=has_pos_label)
     if warn_few:
-        warn_few_labels(int(labelled.sum()))
+        warn_few_labels(n_labelled)
     return labelled, classes
 
 
@@ -180,26 +148,35 @@ def encode_classes(y, *, name: str = "y") -> np.ndarray:
 
     Of two values it is the one :func:`encode_labels` would take.
     """
-    y = column_or_1d(y, warn=True)
-    assert_all_finite(y, input_name=name)
-    kind = type_of_target(y, input_name=name, raise_unknown=True)
-    classes = np.unique(y)
+    y, classes, kind = _values(y, name)
     if kind not in ("binary", "multiclass") or len(classes) > 2:
-        shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if len(classes) > 5 else "")
         raise ValueError(
             f"{name} must hold two classes, such as 0/1, False/True or -1/1; it is {kind} with "
-            f"{len(classes)} values ({shown})."
+            f"{_shown(classes)}."
         )
-    if len(classes) == 1 and classes[0] not in (-1, 0, 1):
+    if len(classes) == 1:
+        if classes[0] in (-1, 0, 1):
+            return y == 1
         raise ValueError(
             f"{name} holds only {classes.tolist()[0]!r}, which could be either class; with one "
             "class alone, 1 (or True) means positive, 0 (or -1, False) negative."
         )
-    if len(classes) == 1:
-        return y == 1
     choice = choose(classes.tolist(), gaps=False)
     assert choice is not None
     return y == choice.labelled
+
+
+def _values(labels, name: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """Labels as an array, which values they have, and what scikit-learn takes them for."""
+    values = column_or_1d(labels, warn=True)
+    assert_all_finite(values, input_name=name)
+    kind = type_of_target(values, input_name=name, raise_unknown=True)
+    return values, np.unique(values), kind
+
+
+def _shown(classes: np.ndarray) -> str:
+    first = ", ".join(map(repr, classes[:5].tolist()))
+    return f"{len(classes)} values ({first}{', ...' if len(classes) > 5 else ''})"
 
 
 def check_weights(sample_weight, X) -> np.ndarray | None:
@@ -229,17 +206,11 @@ def resolve_features(
         given = names if names is not None else [f"x{i}" for i in range(n_features)]
         spec = spec(np.asarray(given, dtype=object))
         names = given
-    if spec is None:
-        return np.empty(0, dtype=np.intp)
+    spec = () if spec is None else spec
     if isinstance(spec, str) and spec == "all" and "all" not in (names or ()):
         return np.arange(n_features)
-    if isinstance(spec, str | int | np.integer):
-        spec = [spec]
-    spec = np.asarray(spec, dtype=object) if len(spec) and isinstance(spec[0], str) else spec
-    items = list(spec)
-    if not items:
-        return np.empty(0, dtype=np.intp)
-    if all(isinstance(item, bool | np.bool_) for item in items):
+    items = [spec] if isinstance(spec, str | int | np.integer) else list(spec)
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
         if len(items) != n_features:
             raise ValueError(
                 f"{what} is a mask of length {len(items)}, but X has {n_features} columns."
@@ -282,28 +253,29 @@ def check_propensity(propensity, labelled: np.ndarray) -> np.ndarray:
 
     Zero is allowed on unlabelled rows only: such a positive could never be labelled.
     """
-    n_rows = len(labelled)
     values = np.asarray(propensity, dtype=np.float64)
     if values.ndim == 0:
-        values = np.full(n_rows, float(values))
+        values = np.full(len(labelled), float(values))
     elif values.ndim != 1:
         raise ValueError(f"propensity must be one number or one per row; got shape {values.shape}.")
-    if len(values) != n_rows:
-        raise ValueError(f"propensity has {len(values)} values, X has {n_rows} rows.")
+    if len(values) != len(labelled):
+        raise ValueError(f"propensity has {len(values)} values, X has {len(labelled)} rows.")
     outside = ~((values >= 0) & (values <= 1))  # also true for NaN
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise ValueError(
-            f"propensity must lie in (0, 1]; row {row} has {values[row]!r} "
-            f"({int(outside.sum())} such rows)."
-        )
-    impossible = labelled & (values == 0)
-    if impossible.any():
-        raise ValueError(
-            f"propensity is 0 on labelled row {int(np.argmax(impossible))} "
-            f"({int(impossible.sum())} such rows): a row that was labelled had a positive chance."
-        )
+    _refuse(outside, values, "propensity must lie in (0, 1]; row {row} has {value!s} ({rows}).")
+    _refuse(
+        labelled & (values == 0),
+        values,
+        "propensity is 0 on labelled row {row} ({rows}): a row that was labelled had a positive "
+        "chance.",
+    )
     return values
+
+
+def _refuse(bad: np.ndarray, values: np.ndarray, message: str) -> None:
+    """Where any row is bad: an error that names the first one and its value."""
+    if bad.any():
+        row, rows = int(np.argmax(bad)), counted(int(bad.sum()), "such row")
+        raise ValueError(message.format(row=row, value=values[row], rows=rows))
 
 
 @contextlib.contextmanager
@@ -328,20 +300,132 @@ def _words_or_gaps(X) -> str | None:
         values = np.asarray(X.data if hasattr(X, "toarray") else X)
     except (TypeError, ValueError):
         return None
-    if values.dtype.kind in "US":
+    cells = values.ravel().tolist() if values.dtype.kind in "OUSf" else []
+    if any(isinstance(cell, str | bytes) for cell in cells):
         return "words"
-    if values.dtype.kind == "f":
-        return "gaps" if np.isnan(values).any() else None
-    if values.dtype.kind != "O":
+    return "gaps" if any(map(is_gap, cells)) else None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Checked rows: the class found, and, where known, how they were drawn.
+
+    ``known`` is 1, 0, or NaN per row; ``probability`` and ``round_of`` are None where the draw is
+    not known.
+    """
+
+    known: np.ndarray
+    probability: np.ndarray | None = None
+    round_of: np.ndarray | None = None
+
+    def __getitem__(self, rows) -> "Audit":
+        probability = None if self.probability is None else self.probability[rows]
+        round_of = None if self.round_of is None else self.round_of[rows]
+        return Audit(self.known[rows], probability, round_of)
+
+
+def check_audit(audited, probability, round_of, labelled: np.ndarray) -> Audit | None:
+    """What ``fit`` was told about audits, checked; None where it was told nothing."""
+    if probability is None and round_of is not None:
+        raise ValueError("audit_round is given without audit_probability, which it belongs to.")
+    if audited is None:
+        if probability is not None:
+            raise ValueError("audit_probability is given without audited, which it belongs to.")
         return None
-    cells = values.ravel().tolist()
-    if any(isinstance(cell, str) for cell in cells):
-        return "words"
-    return "gaps" if any(map(_is_gap, cells)) else None
+    known = check_audited(audited, labelled)
+    if probability is None:
+        return Audit(known)
+    chance = number_column(probability, "audit_probability", len(labelled))
+    drawn = ~np.isnan(chance)
+    _refuse(
+        drawn & ~((chance > 0) & (chance <= 1)),
+        chance,
+        "audit_probability must lie in (0, 1], or be missing where a row was not drawn; row {row} "
+        "has {value:g} ({rows}).",
+    )
+    _refuse(
+        ~np.isnan(known) & ~drawn & ~labelled,
+        known,
+        "Row {row} is audited and has no audit_probability ({rows}). Rows that were checked "
+        "outside of the draw have no known chance: leave their class out, or leave "
+        "audit_probability out.",
+    )
+    if round_of is None:
+        return Audit(known, chance)
+    rounds = number_column(round_of, "audit_round", len(labelled))
+    lost = drawn & ~labelled & np.isnan(rounds)
+    _refuse(lost, rounds, "Row {row} has an audit_probability and no audit_round ({rows}).")
+    return Audit(known, chance, rounds)
 
 
-def _is_gap(cell) -> bool:
-    """None, NaN, or pandas' own."""
-    if isinstance(cell, float):
-        return cell != cell
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+def check_audited(audited, labelled: np.ndarray) -> np.ndarray:
+    """Audited classes as 1.0, 0.0 or NaN per row, and consistent with the labels."""
+    known = number_column(audited, "audited", len(labelled))
+    _refuse(
+        ~(np.isnan(known) | (known == 0) | (known == 1)),
+        known,
+        "audited must hold 1 (found positive), 0 (found negative), or a missing value where nobody "
+        "looked; row {row} has {value:g} ({rows}).",
+    )
+    _refuse(
+        labelled & (known == 0),
+        known,
+        "Row {row} is labelled and was audited as negative ({rows}). A label means positive here: "
+        "take the label off such rows, or leave the rows out.",
+    )
+    if np.isnan(known[~labelled]).all():
+        n_audited = int(np.sum(~np.isnan(known)))
+        raise ValueError(
+            f"No unlabelled row is audited ({n_audited} labelled rows are, which says nothing "
+            "new). Give 1 or 0 for unlabelled rows that someone has checked."
+        )
+    return known
+
+
+def number_column(values, name: str, n_rows: int) -> np.ndarray:
+    """One float64 per row; None, NaN and pandas' NA are missing."""
+    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if array.ndim != 1 or len(array) != n_rows:
+        raise ValueError(
+            f"{name} must have one value for each of {n_rows} rows; got {array.shape}."
+        )
+    if array.dtype.kind in "OUS":
+        array = np.array([np.nan if is_gap(value) else value for value in array], dtype=object)
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers and missing values: {error}.") from None
+
+
+def check_class_prior(class_prior, label_share: float) -> tuple[float, float, float] | None:
+    """What is known of the class prior: its bounds and its standard error; None where nothing is.
+
+    Accepted are a number, bounds ``(low, high)``, and ``{"mean": ..., "standard_error": ...}``.
+    """
+    if class_prior is None:
+        return None
+    if isinstance(class_prior, dict) and set(class_prior) == {"mean", "standard_error"}:
+        mean, error = (float(class_prior[key]) for key in ("mean", "standard_error"))
+        if 0 < mean < 1 and 0 < error < 1:
+            return mean, mean, error
+        raise ValueError(
+            "class_prior needs a mean and a standard_error between 0 and 1; got "
+            f"{mean!r} and {error!r}."
+        )
+    ends = np.ravel(class_prior)
+    if isinstance(class_prior, dict) or len(ends) != 1 + np.ndim(class_prior):
+        raise ValueError(
+            "class_prior must be a number, (low, high), or a dict with the keys 'mean' and "
+            f"'standard_error'; got {class_prior!r}."
+        )
+    low, high = float(ends[0]), float(ends[-1])
+    if not 0 < low <= high < 1:
+        raise ValueError(
+            f"class_prior must lie between 0 and 1, its lower end first; got {class_prior!r}."
+        )
+    if high <= label_share:
+        raise ValueError(
+            f"class_prior={class_prior!r} is below the share of labelled rows, {label_share:.4g}, "
+            "which are all positive."
+        )
+    return max(low, label_share * (1 + 1e-9)), high, 0.0

@@ -13,8 +13,7 @@ from html import escape
 import numpy as np
 
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
-from sarlearn._evidence import check_audit
-from sarlearn._validation import check_weights, encode_labels, encode_new_labels
+from sarlearn._validation import check_audit, check_weights, encode_labels, encode_new_labels
 from sarlearn._view.html import table_html
 from sarlearn._view.inputs import check_count, generators
 from sarlearn._words import counted

@@ -8,7 +8,7 @@ import numpy as np
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.survey import rows_needed, strata_of
-from sarlearn._evidence import check_audit, check_audited
+from sarlearn._validation import check_audit, check_audited
 from sarlearn.exceptions import UnansweredStrataWarning, warn
 
 if TYPE_CHECKING:

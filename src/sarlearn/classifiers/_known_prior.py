@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
-from sarlearn._evidence import check_class_prior
+from sarlearn._validation import check_class_prior
 from sarlearn.classifiers._audits import shift_to_mean
 from sarlearn.classifiers._trust import range_only
 

@@ -19,13 +19,13 @@ from sarlearn._engine.on_demand import expect_fit
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult
 from sarlearn._engine.units import excluding
-from sarlearn._evidence import Audit
+from sarlearn._labels import fill_labels
 from sarlearn._validation import (
+    Audit,
     check_propensity,
     check_weights,
     encode_labels,
     encode_new_labels,
-    fill_labels,
     pointing_to_tables,
     resolve_features,
     validate_data,

@@ -13,14 +13,9 @@ from sarlearn._engine.chances import ChanceFit, chance_terms, fit_chances, poste
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.links import LINKS
-from sarlearn._evidence import (
-    check_audited,
-    check_chances,
-    check_class_prior,
-    check_offset,
-    check_visits,
-)
 from sarlearn._validation import (
+    check_audited,
+    check_class_prior,
     check_weights,
     encode_labels,
     encode_new_labels,
@@ -31,6 +26,7 @@ from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR
 from sarlearn.classifiers._trust import range_only
+from sarlearn.classifiers._visits import check_chances, check_offset, check_visits
 from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import EqualChancesWarning, FewChancesWarning, NotConvergedWarning, warn
 

@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags
 
 from sarlearn._compat import fit_context, one_blas_thread
+from sarlearn._labels import fill_labels
 from sarlearn._validation import (
     check_weights,
     encode_labels,
-    fill_labels,
     validate_data,
 )
 from sarlearn.backends import refuse_dask
