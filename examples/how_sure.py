@@ -3,7 +3,7 @@ How sure is the share of positives?
 ===================================
 
 Two questions that are often taken for one. How much would the estimate vary with other rows? And
-what would other choices have given?
+what if every propensity were off by a factor?
 """
 
 # %%
@@ -32,10 +32,10 @@ drawn = bootstrap(model, X, s, n_resamples=60, random_state=0)
 print(drawn)
 
 # %%
-# Other choices
-# -------------
+# Other propensities
+# ------------------
 
-choices = sensitivity(model, X, s, decay=[0.8, 0.9, 1.0], propensity_features=[[2], [1, 2], []])
+choices = sensitivity(model, X, s, propensity_bounds=(0.7, 1.4))
 print(choices)
 axes = choices.plot()
 plt.gcf().set_size_inches(7, 4.5)

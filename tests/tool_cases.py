@@ -153,9 +153,6 @@ INSPECTION = [
         about(inspection.sensitivity),
         ROWS,
         {
-            "decay": [[0.8], [0.7, 1.0]],
-            "C": [[0.1], [5.0]],
-            "propensity_features": [[[1]], [[0, 1]]],
             "propensity_bounds": [(0.5, 1.1), (0.9, 1.3)],
             "n_factors": [2, 3],
         },

@@ -18,7 +18,7 @@ model = SAREMClassifier([2]).fit(X, s)
 CELLS = {
     "bootstrap": "bootstrap(model, X, s, n_resamples=20, random_state=0)",
     "scar_test": "scar_test(X, s, [2], n_draws=19, random_state=0)",
-    "sensitivity": "sensitivity(model, X, s, decay=[0.8, 1.0])",
+    "sensitivity": "sensitivity(model, X, s)",
 }
 
 

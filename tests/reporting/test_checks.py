@@ -69,7 +69,7 @@ def test_odds_have_the_intervals_of_the_contrasts_told(table, model, found):
 
 def test_other_choices_are_fitted(table, model, found):
     choices = {row["name"]: row for row in found["sensitivity"]["choices"]}
-    names = ["decay 0.8", "decay 1", "without age", "without plan", "no propensity column (SCAR)"]
+    names = ["without age", "without plan", "no propensity column (SCAR)"]
     assert list(choices) == names
     by_hand = make_table_classifier(
         ["plan"], drop=LEFT_OUT, method="cross-fit", cv=2, random_state=0
@@ -77,7 +77,7 @@ def test_other_choices_are_fitted(table, model, found):
     assert choices["without age"]["class_prior"] == pytest.approx(by_hand[-1].class_prior_)
     assert "it moves most with: " in found["sensitivity"]["text"]
     assert found["sensitivity"]["scaled"][0]["factor"] == pytest.approx(0.8)
-    calm = [{"name": "a", "class_prior": 0.301, "rank_agreement": 1, "top_agreement": 1}]
+    calm = [{"name": "a", "class_prior": 0.301}]
     words = module._sensitivity_words(0.3, calm, found["sensitivity"]["scaled"])
     assert "hardly another answer" in words
 
@@ -119,7 +119,8 @@ def test_what_does_not_apply_says_so():
     assert found["intervals"]["text"].startswith("Made for logistic models and Boosted")
     scar = run_checks(SAREMClassifier().fit(data.X, data.s), data.X, data.s, **SMALL)
     assert [row["name"] for row in scar["intervals"]["rows"]] == ["class prior", "label frequency"]
-    assert [row["name"] for row in scar["sensitivity"]["choices"]] == ["decay 0.8", "decay 1"]
+    assert scar["sensitivity"]["choices"] == []
+    assert scar["sensitivity"]["text"].startswith("Were every propensity 0.8 to")
     flexible = SAREMClassifier([0], classifier=LogisticRegression(), tol=0.05)
     found = run_checks(flexible.fit(data.X, data.s), data.X, data.s, **SMALL)
     assert found["scar_test"]["statistic"] >= 0

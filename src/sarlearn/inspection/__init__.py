@@ -18,7 +18,6 @@ from sarlearn.inspection._selection import (
 from sarlearn.inspection._sensitivity import (
     ScaledPropensity,
     SensitivityResult,
-    SensitivityRow,
     sensitivity,
 )
 from sarlearn.inspection.displays import (
@@ -44,7 +43,6 @@ __all__ = [
     "ScaledPropensity",
     "SelectionStep",
     "SensitivityResult",
-    "SensitivityRow",
     "bootstrap",
     "column_importance",
     "goodness_of_fit",

@@ -1,11 +1,9 @@
-"""How much depends on choices: settings, propensity attributes, and a propensity that is off."""
+"""How much depends on the level of the propensity: what if it were off by a factor?"""
 
 import warnings
 from dataclasses import dataclass, field
-from itertools import product
 
 import numpy as np
-from scipy.stats import spearmanr
 from sklearn.base import clone
 
 from sarlearn._view.draw import draw_choices
@@ -23,39 +21,6 @@ from sarlearn.classifiers import (
 from sarlearn.classifiers._trust import no_second_look
 from sarlearn.metrics.inverse_propensity import ipw_scores
 
-__all__ = ["ScaledPropensity", "SensitivityResult", "SensitivityRow", "sensitivity"]
-
-
-@dataclass
-class SensitivityRow:
-    """One choice and what it leads to.
-
-    Attributes
-    ----------
-    setting : dict
-        Parameters that were changed, and their values.
-    class_prior, label_frequency : float
-        What the changed model says.
-    rank_agreement : float
-        Spearman's correlation of ``f`` with that of the model given.
-    top_agreement : float
-        The share of the model's top tenth of unlabelled rows that stays there.
-
-    See Also
-    --------
-    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
-    """
-
-    setting: dict
-    class_prior: float
-    label_frequency: float
-    rank_agreement: float
-    top_agreement: float
-
-    @property
-    def name(self) -> str:
-        return ", ".join(f"{key}={value}" for key, value in self.setting.items())
-
 
 @dataclass
 class ScaledPropensity:
@@ -70,7 +35,7 @@ class ScaledPropensity:
 
     See Also
     --------
-    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
+    sensitivity : Class prior and scores if every propensity were off by a factor.
     """
 
     factor: float
@@ -86,36 +51,22 @@ class SensitivityResult(ShownInNotebooks):
 
     Attributes
     ----------
-    class_prior, label_frequency : float
+    class_prior : float
         Of the model given.
-    rows : list of SensitivityRow
-        One per point of the grid.
     scaled : list of ScaledPropensity
         Recall, precision and F1 are those of the given model, estimated on the training rows with
         the scaled propensities.
 
     See Also
     --------
-    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
+    sensitivity : Class prior and scores if every propensity were off by a factor.
     """
 
     class_prior: float
-    label_frequency: float
-    rows: list[SensitivityRow] = field(repr=False)
     scaled: list[ScaledPropensity] = field(repr=False)
 
     def __str__(self) -> str:
         text = f"The model says {self.class_prior:.1%} positives."
-        if self.rows:
-            priors = [row.class_prior for row in self.rows]
-            agreement = min(row.rank_agreement for row in self.rows)
-            text += (
-                f" Over {len(self.rows)} settings it would be {min(priors):.1%} to "
-                f"{max(priors):.1%}; the ranking of rows agrees with a correlation of at least "
-                f"{agreement:.2f}."
-            )
-            farthest = max(self.rows, key=lambda row: abs(row.class_prior - self.class_prior))
-            text += f" It moves most with {farthest.name} ({farthest.class_prior:.1%})."
         low, high = self.scaled[0], self.scaled[-1]
         text += (
             f" If all propensities were {low.factor:g} to {high.factor:g} times what is estimated, "
@@ -132,40 +83,21 @@ class SensitivityResult(ShownInNotebooks):
 
     def plot(self, ax=None):
         """Draw the class prior under every choice, from low to high, beside the model's."""
-        rows = [(row.name, row.class_prior) for row in self.rows]
-        rows += [(f"propensities × {row.factor:.2f}", row.class_prior) for row in self.scaled]
+        rows = [(f"propensities × {row.factor:.2f}", row.class_prior) for row in self.scaled]
         if ax is None:
             ax = new_axes(None, height=1.6 + 0.3 * len(rows))
         draw_choices(ax, rows, self.class_prior)
         return ax
 
     def _figure_height(self) -> float:
-        return 1.4 + 0.26 * (len(self.rows) + len(self.scaled))
+        return 1.4 + 0.26 * len(self.scaled)
 
     def _table(self):
-        own = (
-            "this model",
-            f"{self.class_prior:.1%}",
-            f"{self.label_frequency:.1%}",
-            "1.00",
-            "100%",
-        )
         rows = [
-            (
-                row.name,
-                f"{row.class_prior:.1%}",
-                f"{row.label_frequency:.1%}",
-                f"{row.rank_agreement:.2f}",
-                f"{row.top_agreement:.0%}",
-            )
-            for row in self.rows
-        ]
-        rows += [
-            (f"propensities × {row.factor:.2f}", f"{row.class_prior:.1%}", "", "", "")
+            (f"{row.factor:.2f}", f"{row.class_prior:.1%}", f"{row.precision:.1%}")
             for row in self.scaled
         ]
-        header = ("choice", "class prior", "label frequency", "rank agreement", "same top tenth")
-        return header, [own, *rows]
+        return ("propensities times", "class prior", "precision"), rows
 
 
 def sensitivity(
@@ -173,20 +105,16 @@ def sensitivity(
     X,
     s,
     *,
-    decay=None,
-    C=None,
-    propensity_features=None,
     propensity_bounds: tuple[float, float] = (0.8, 1.25),
     n_factors: int = 5,
 ) -> SensitivityResult:
-    r"""Class prior, label frequency and ranking over other choices than the model's.
+    r"""Class prior and scores if every propensity were off by a factor.
 
-    The model is refitted for every combination of the settings given. Apart from that, the
-    propensity is scaled, :math:`e_k = \min(k\,\hat e, 1)` for factors :math:`k` within bounds: the
-    class model is refitted with it known, and the model's own predictions are scored with it.
+    The propensity is scaled, :math:`e_k = \min(k\,\hat e, 1)` for factors :math:`k` within bounds:
+    the class model is refitted with it known, and the model's own predictions are scored with it.
 
-    **Assumption.** None is tested: the grid shows what would be concluded under other assumptions,
-    each taken as true in turn.
+    **Assumption.** None is tested: it shows what would be concluded under other propensities, each
+    taken as true in turn. Other settings are other models: fit them, and compare.
 
     Parameters
     ----------
@@ -194,10 +122,6 @@ def sensitivity(
         Or a pipeline that ends in one.
     X, s : the data that it was fitted to
         Rows and labels.
-    decay, C : sequence of float, default=None
-        Values to try; None keeps the model's.
-    propensity_features : list of choices, default=None
-        Each as the learner takes it, ``[["age"], ["age", "site"], []]`` say.
     propensity_bounds : pair of float, default=(0.8, 1.25)
         Least and greatest factor by which every propensity may be off.
     n_factors : int >= 2, default=5
@@ -222,9 +146,9 @@ def sensitivity(
     >>> y = rng.random(1000) < 1 / (1 + np.exp(-3 * X[:, 0]))
     >>> s = y & (rng.random(1000) < 1 / (1 + np.exp(-X[:, 2])))
     >>> model = SAREMClassifier([2]).fit(X, s)
-    >>> result = sensitivity(model, X, s, decay=[0.8, 1.0])
-    >>> [row.name for row in result.rows]
-    ['decay=0.8', 'decay=1.0']
+    >>> lower, higher = sensitivity(model, X, s, n_factors=2).scaled
+    >>> lower.factor, lower.class_prior > higher.class_prior
+    (0.8, True)
     """
     factors = _factors(propensity_bounds, n_factors)
     parts = take_apart(model, X)
@@ -234,27 +158,13 @@ def sensitivity(
             "sensitivity needs a SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier; "
             f"got {type(final).__name__}."
         )
-    if isinstance(final, BoostedSARClassifier) and (decay is not None or C is not None):
-        raise ValueError("decay and C are of logistic models; a BoostedSARClassifier has neither.")
     labelled = parts.labelled(s)
     seen = final.classes_[labelled.astype(int)]
     f, e = parts.probability(), parts.propensity()
-    named = {"decay": decay, "C": C, "propensity_features": propensity_features}
-    grid = {key: _values(key, values) for key, values in named.items() if values is not None}
-    rows = []
     with warnings.catch_warnings(), no_second_look():
-        warnings.simplefilter("ignore")  # an odd corner of the grid is shown, not warned of
-        for values in product(*grid.values()) if grid else ():
-            setting = dict(zip(grid, values, strict=True))
-            other = clone(final).set_params(**setting).fit(parts.matrix, seen)
-            rows.append(_compare(setting, other, parts.matrix, f, labelled))
+        warnings.simplefilter("ignore")  # an odd factor is shown, not warned of
         scaled = [_scale(final, parts.matrix, seen, labelled, f, e, k) for k in factors]
-    return SensitivityResult(
-        class_prior=float(final.class_prior_),
-        label_frequency=float(final.label_frequency_),
-        rows=rows,
-        scaled=scaled,
-    )
+    return SensitivityResult(float(final.class_prior_), scaled)
 
 
 def _between(first: float, second: float) -> str:
@@ -271,28 +181,6 @@ def _factors(bounds, n_factors) -> np.ndarray:
         raise ValueError(f"propensity_bounds must be two rising factors; got {bounds!r}.")
     low, high = (check_positive(float(bound), "propensity_bounds") for bound in bounds)
     return np.geomspace(low, high, n_factors)
-
-
-def _values(name: str, values) -> list:
-    if isinstance(values, str) or not hasattr(values, "__len__"):
-        raise ValueError(f"{name} must be a list of values to try; got {values!r}.")
-    if not len(values):
-        raise ValueError(f"{name} is empty: leave it out to keep the model's.")
-    return list(values)
-
-
-def _compare(setting, other, matrix, f, labelled) -> SensitivityRow:
-    new = other.predict_proba(matrix)[:, 1]
-    unlabelled = ~labelled
-    n_top = max(int(unlabelled.sum()) // 10, 1)
-    top = [set(np.argsort(-values[unlabelled], kind="stable")[:n_top]) for values in (f, new)]
-    return SensitivityRow(
-        setting=setting,
-        class_prior=float(other.class_prior_),
-        label_frequency=float(other.label_frequency_),
-        rank_agreement=float(spearmanr(f, new).statistic),
-        top_agreement=len(top[0] & top[1]) / n_top,
-    )
 
 
 def _with_known_propensity(final) -> KnownPropensityClassifier | BoostedSARClassifier:

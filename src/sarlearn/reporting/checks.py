@@ -1,5 +1,6 @@
 """The trust checks for a report: tests, intervals and sensitivity, as plain values and words."""
 
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -19,7 +20,6 @@ from sarlearn.reporting.words import drivers_sentence
 # Checks refit the model some two hundred times. On a sample the intervals are wider than on all
 # rows, never narrower.
 MAX_ROWS = 10_000
-DECAYS = (0.8, 0.9, 1.0)
 # A boosted fit takes some seconds, so it gets fewer rows, and resamples: its intervals are rougher.
 BOOSTED_ROWS, BOOSTED_RESAMPLES = 4_000, 40
 # Drivers that were not named, each of which is tried as one that is.
@@ -228,14 +228,9 @@ def _interval(name: str, estimate, low, high, kind: str) -> dict[str, Any]:
 
 
 def _sensitivity(parts: Parts, seen, drivers: list[str]) -> dict[str, Any]:
-    """Other decays, each propensity attribute left out, none of them, each driver added; and a
-    propensity that is off."""
+    """Each propensity attribute left out, none of them, each driver added; and a propensity that
+    is off."""
     final, matrix = parts.final, parts.matrix
-    decays = [decay for decay in DECAYS if decay != getattr(final, "decay", decay)]
-    result = sensitivity(final, matrix, seen, decay=decays or None)
-    rows = [
-        _choice(f"decay {decay:g}", row) for decay, row in zip(decays, result.rows, strict=True)
-    ]
     named = parts.propensity_attributes
     choices: dict[str, list[int]] = {
         f"with {name}": [*parts.propensity_positions, *parts.attribute(name).positions]
@@ -243,53 +238,39 @@ def _sensitivity(parts: Parts, seen, drivers: list[str]) -> dict[str, Any]:
     }
     if named:
         for left_out in named if len(named) > 1 else []:
-            others = [a for a in named if a is not left_out]
-            choices[f"without {left_out.name}"] = np.concatenate(
-                [a.positions for a in others]
-            ).tolist()
+            others = [a.positions for a in named if a is not left_out]
+            choices[f"without {left_out.name}"] = np.concatenate(others).tolist()
         choices["no propensity column (SCAR)"] = []
-    if choices:
-        tried = sensitivity(final, matrix, seen, propensity_features=list(choices.values()))
-        rows += [_choice(name, row) for name, row in zip(choices, tried.rows, strict=True)]
+    rows = []
+    with warnings.catch_warnings(), no_second_look():
+        warnings.simplefilter("ignore")  # an odd choice is shown, not warned of
+        for name, columns in choices.items():
+            other = clone(final).set_params(propensity_features=columns).fit(matrix, seen)
+            rows.append({"name": name, "class_prior": float(other.class_prior_)})
     scaled = [
         {"factor": row.factor, "class_prior": row.class_prior, "precision": row.precision}
-        for row in result.scaled
+        for row in sensitivity(final, matrix, seen).scaled
         if abs(row.factor - 1) > 0.01  # the model itself, but for a refit
     ]
-    return {
-        "class_prior": result.class_prior,
-        "choices": rows,
-        "scaled": scaled,
-        "text": _sensitivity_words(result.class_prior, rows, scaled),
-    }
-
-
-def _choice(name: str, row) -> dict[str, Any]:
-    return {
-        "name": name,
-        "class_prior": row.class_prior,
-        "rank_agreement": row.rank_agreement,
-        "top_agreement": row.top_agreement,
-    }
+    prior = float(final.class_prior_)
+    text = _sensitivity_words(prior, rows, scaled)
+    return {"class_prior": prior, "choices": rows, "scaled": scaled, "text": text}
 
 
 def _sensitivity_words(prior: float, rows: list[dict], scaled: list[dict]) -> str:
-    priors = [row["class_prior"] for row in rows]
-    farthest = max(rows, key=lambda row: abs(row["class_prior"] - prior))
-    moved = abs(farthest["class_prior"] - prior)
-    text = f"Other choices would give a class prior of {min(priors):.1%} to {max(priors):.1%}"
-    if moved > 0.02:
-        text += f"; it moves most with: {farthest['name']} ({farthest['class_prior']:.1%})."
-    else:
-        text += ": hardly another answer."
-    weakest = min(rows, key=lambda row: row["top_agreement"])
-    text += (
-        f" Of the tenth of unlabelled rows ranked highest at least {weakest['top_agreement']:.0%} "
-        "would stay the same."
-    )
+    text = ""
+    if rows:
+        priors = [row["class_prior"] for row in rows]
+        farthest = max(rows, key=lambda row: abs(row["class_prior"] - prior))
+        moved = abs(farthest["class_prior"] - prior)
+        text = f"Other choices would give a class prior of {min(priors):.1%} to {max(priors):.1%}"
+        if moved > 0.02:
+            text += f"; it moves most with: {farthest['name']} ({farthest['class_prior']:.1%}). "
+        else:
+            text += ": hardly another answer. "
     low, high = scaled[0], scaled[-1]
     return text + (
-        f" Were every propensity {low['factor']:g} to {high['factor']:g} times what is estimated, "
+        f"Were every propensity {low['factor']:g} to {high['factor']:g} times what is estimated, "
         f"the class prior would be {high['class_prior']:.1%} to {low['class_prior']:.1%}."
     )
 
