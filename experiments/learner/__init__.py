@@ -1,0 +1,1 @@
+"""How good is ``SARClassifier``? Tables, ways of labelling, and what was found."""

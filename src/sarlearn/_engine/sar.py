@@ -1,0 +1,326 @@
+"""The learner: one label model on the held-out scores of several class models.
+
+1. *Start.* A linear f and a logistic e, together: a first propensity.
+2. *Scores.* Each class model gives held-out logits of f under the propensity. Trees renew the
+   propensity while they grow; then they grow once more from the linear logits, with e held, and the
+   better of the two stays.
+3. *Stack.* f = sigmoid(sum_j a_j g_j + b) with a_j >= 0, and e, by the label model: class prior,
+   weights and propensity, and the standard error of the class prior.
+4. *Model.* The mean of the folds' models, weighted in the same way. Nothing is fitted again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.fold_logistic import FoldFit, FoldLogistic, held_out
+from sarlearn._engine.fold_trees import TreeRows, Trees
+from sarlearn._engine.known_prior import KnownPrior
+from sarlearn._engine.label_fit import LabelFit, LabelModel, Penalties
+from sarlearn._engine.rows import Rows
+
+# Held-out logits are cut there.
+LIMIT = 12.0
+# Propensities given to a class model stay within these.
+LEAST_E, MOST_E = 0.01, 0.999
+# Rounds between looks at the held-out labels, before the propensity moves, and after the best look.
+LOOK, CALM, PATIENCE = 5, 20, 15
+# Label models see this many rows at a look.
+LOOK_ROWS, LOOK_STEPS = 10_000, 3
+# Ridges: on slopes of the joint start at least, and of its propensity; of a single score towards
+# 1; of the stack towards equal weights; of the propensity's slopes.
+START_RIDGE, START_RIDGE_E, SCORE_RIDGE, STACK_RIDGE, RIDGE_E = 2.0, 1.0, 20.0, 50.0, 3.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a fit is told: see the parameters of ``SARClassifier``."""
+
+    class_models: tuple = ("linear", "trees")
+    n_folds: int = 5
+    n_runs: int = 1
+    pseudo_counts: float = 4.0
+    max_trees: int = 300
+    known: KnownPrior | None = None
+    report: Callable[[], None] = lambda: None
+
+    def penalties(self, share: float, **ridges) -> Penalties:
+        """With pseudo-counts that fade where labels are rare, so that rare classes stay rare."""
+        count = 2 * self.pseudo_counts
+        return Penalties(
+            **ridges,
+            of_class=count * min(1.0, 4 * share),
+            of_labels=count / 2,
+            known=self.known,
+        )
+
+
+@dataclass
+class Sample:
+    """Rows in memory, with what class models and propensity take of each.
+
+    Attributes
+    ----------
+    X : ndarray or csr
+        Columns of the class model, for trees.
+    Z, B : ndarray or csr, and ndarray
+        Terms of the class model, and of the propensity.
+    folds : list of ndarray
+        The fold of each row, for each run.
+    """
+
+    X: Any
+    Z: Any
+    B: np.ndarray
+    labelled: np.ndarray
+    weight: np.ndarray
+    audited: np.ndarray | None
+    folds: list[np.ndarray]
+    categorical: list[int] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        return float(np.average(self.labelled, weights=self.weight))
+
+    def rows(self, matrix, **columns) -> RowBlocks:
+        """As rows that know their labels, weights and audits."""
+        seen = {"labelled": self.labelled, "weight": self.weight, "audited": self.audited}
+        return RowBlocks(matrix).attach(**seen, **columns)
+
+    def scored(self, scores: np.ndarray, some=slice(None)) -> RowBlocks:
+        """Rows for a label model: held-out scores, one column each."""
+        columns = (self.labelled, self.weight, self.audited)
+        labelled, weight, audited = (None if c is None else c[some] for c in columns)
+        scores = np.clip(scores[some].reshape(-1, scores.shape[1]), -LIMIT, LIMIT)
+        return RowBlocks(scores).attach(
+            score=scores, Xe=self.B[some], labelled=labelled, weight=weight, audited=audited
+        )
+
+
+@dataclass
+class Additive:
+    """A logit: linear in the terms, plus trees and classifiers with a factor each."""
+
+    coef: np.ndarray  # the intercept is last
+    trees: list[tuple[float, Trees]] = field(default_factory=list)
+    classifiers: list[tuple[float, Any]] = field(default_factory=list)
+
+    def logit(self, X, Z) -> np.ndarray:
+        out = Z @ self.coef[:-1] + self.coef[-1]
+        for factor, trees in self.trees:
+            out = out + factor * trees.predict(X)
+        for factor, classifier in self.classifiers:
+            f = classifier.predict_proba(X)[:, 1]
+            out = out + factor * logit(np.clip(f, 1e-9, 1 - 1e-9))
+        return out
+
+    def scaled(self, factor: float, shift: float = 0.0) -> "Additive":
+        coef = factor * self.coef
+        coef[-1] += shift
+        return Additive(
+            coef,
+            [(factor * own, trees) for own, trees in self.trees],
+            [(factor * own, classifier) for own, classifier in self.classifiers],
+        )
+
+    def __add__(self, other: "Additive") -> "Additive":
+        return Additive(
+            self.coef + other.coef,
+            self.trees + other.trees,
+            self.classifiers + other.classifiers,
+        )
+
+
+@dataclass
+class Scores:
+    """Held-out logits by a class model, and the mean of the models that gave them."""
+
+    held: np.ndarray
+    model: Additive
+
+
+@dataclass
+class SARFit:
+    """What was found on rows in memory."""
+
+    stack: LabelFit
+    alone: list[LabelFit]  # the label model on each score by itself
+    held: np.ndarray
+    model: Additive
+    v: float | None
+    rounds: int
+    history: list[tuple[int, float, float]]
+
+    @property
+    def phi(self) -> np.ndarray:
+        return self.stack.phi
+
+
+def fit_sar(sample: Sample, settings: Settings) -> SARFit:
+    """Steps 1 to 4."""
+    return Recipe(sample, settings).fit()
+
+
+class Recipe:
+    """The steps on one sample; ``phi`` is the propensity so far."""
+
+    def __init__(self, sample: Sample, settings: Settings):
+        self._sample, self._settings = sample, settings
+        self.phi = np.zeros(sample.B.shape[1] + 1)
+        self.v: float | None = None
+        self.rounds, self.history = 0, []
+
+    def fit(self) -> SARFit:
+        self.start()
+        names = self._settings.class_models
+        runs = [self._run(folds) for folds in self._sample.folds]
+        held = [np.mean([run[j].held for run in runs], axis=0) for j in range(len(names))]
+        held = np.clip(np.column_stack(held), -LIMIT, LIMIT)
+        stack = self.label_model(held, STACK_RIDGE)
+        alone = [self.label_model(held[:, [j]], STACK_RIDGE) for j in range(len(names))]
+        model = Additive(np.zeros(self._sample.Z.shape[1] + 1)).scaled(1.0, stack.intercept)
+        for run in runs:
+            for weight, scores in zip(stack.weights, run, strict=True):
+                model = model + scores.model.scaled(weight / len(runs))
+        logits = held @ stack.weights + stack.intercept
+        return SARFit(stack, alone, logits, model, self.v, self.rounds, self.history)
+
+    def start(self) -> None:
+        """Step 1."""
+        sample, p = self._sample, self._sample.Z.shape[1]
+        Z = sample.Z.toarray() if hasattr(sample.Z, "toarray") and p <= 150 else sample.Z
+        penalties = self._settings.penalties(
+            sample.share, ridge=max(START_RIDGE, p / 10), ridge_e=START_RIDGE_E
+        )
+        rows = sample.rows(Z, Xe=sample.B).map(_terms_as_scores)
+        model = LabelModel(rows, penalties)
+        self.phi = model.fit(model.start(self.phi)).phi
+        self._settings.report()
+
+    def _run(self, folds: np.ndarray) -> list[Scores]:
+        """Step 2 with one draw of folds: scores of each class model."""
+        names = self._settings.class_models
+        found: dict[Any, Scores] = {}
+        if "trees" in names:
+            found["trees"] = self._trees(folds)
+        else:  # the propensity that goes with the linear scores, before the last ones are made
+            held = np.clip(self._linear(folds, self.e())[1].held, -LIMIT, LIMIT)
+            self.phi = self.label_model(held[:, None], SCORE_RIDGE).phi
+        if "linear" in names:
+            found["linear"] = self._linear(folds, self.e())[1]
+        for classifier in names:
+            if not isinstance(classifier, str):
+                found[id(classifier)] = self._classifier(folds, classifier)
+        return [found[name if isinstance(name, str) else id(name)] for name in names]
+
+    def e(self, phi: np.ndarray | None = None) -> np.ndarray:
+        """Propensities of the rows, away from their ends."""
+        phi = self.phi if phi is None else phi
+        return np.clip(expit(self._sample.B @ phi[:-1] + phi[-1]), LEAST_E, MOST_E)
+
+    def label_model(
+        self, held: np.ndarray, ridge: float, warm: LabelFit | None = None, **limits
+    ) -> LabelFit:
+        """Step 3; at a look, of some rows and in few steps from the last one."""
+        sample, m = self._sample, held.shape[1]
+        some = slice(None)
+        if "steps" in limits:
+            some = slice(None, None, max(1, len(held) // LOOK_ROWS))
+        penalties = self._settings.penalties(
+            sample.share, ridge=ridge, towards=1 / m, ridge_e=RIDGE_E
+        )
+        model = LabelModel(sample.scored(held, some), penalties, positive=True)
+        return model.fit(model.start(self.phi) if warm is None else warm.theta, **limits)
+
+    def _linear(self, folds: np.ndarray, e: np.ndarray) -> tuple[FoldFit, Scores]:
+        """Linear scores; the first call chooses the penalty, for all."""
+        rows = self._sample.rows(self._sample.Z, e=e, not_e=1.0 - e, folds=folds)
+        search = FoldLogistic(rows, self._settings.n_folds, self._settings.report)
+        found = search.best(self.v)
+        self.v = found.v
+        return found, Scores(
+            rows.gather(held_out, found.thetas), Additive(found.thetas.mean(axis=1))
+        )
+
+    # -- trees -----------------------------------------------------------------------------------
+
+    def _trees(self, folds: np.ndarray) -> Scores:
+        """Boosted twice: with the propensity that follows, and from linear logits with it held."""
+        sample = self._sample
+        rows = TreeRows(
+            sample.X, sample.labelled, sample.weight, folds, sample.audited, sample.categorical
+        )
+        e, n_folds = self.e(), self._settings.n_folds
+        share = np.average(sample.labelled, weights=sample.weight)
+        level = float(logit(np.clip(share / np.average(e, weights=sample.weight), 0.02, 0.8)))
+        constant = np.zeros((sample.Z.shape[1] + 1, n_folds))
+        constant[-1] = level
+        best = self._boost(rows, np.full((len(e), n_folds), level), e, True)
+        best_start = constant
+        linear, _ = self._linear(folds, best.e)
+        start = sample.Z @ linear.thetas[:-1] + linear.thetas[-1]
+        again = self._boost(rows, start, best.e, False)
+        if again.labels.log_likelihood > best.labels.log_likelihood:
+            best, best_start = again, linear.thetas
+        labels = best.labels
+        self.phi, self.rounds = labels.phi, max(self.rounds, best.rounds)
+        model = Additive(
+            best_start.mean(axis=1), [(1 / n_folds, trees) for trees in best.trees]
+        )
+        a, b = float(labels.weights[0]), labels.intercept
+        return Scores(a * np.clip(best.held, -LIMIT, LIMIT) + b, model.scaled(a, b))
+
+    def _boost(self, rows: TreeRows, start: np.ndarray, e, follow: bool) -> "Boosted":
+        """Until the held-out labels have not been explained better for some rounds."""
+        boosting, labels, best = rows.boost(start, e), None, None
+        calm = CALM if follow else 0
+        while True:
+            if boosting.rounds >= calm:
+                held = boosting.held[:, None]
+                labels = self.label_model(held, SCORE_RIDGE, labels, steps=LOOK_STEPS)
+                self.history.append((boosting.rounds, labels.log_likelihood, labels.class_prior))
+                self._settings.report()
+                if follow:
+                    boosting.set_propensity(self.e(labels.phi))
+                if best is None or labels.log_likelihood > best[0]:
+                    best = labels.log_likelihood, boosting.rounds, boosting.held.copy(), labels
+                last = max(best[1], calm)
+                if boosting.rounds >= self._settings.max_trees or (
+                    boosting.rounds - last >= PATIENCE
+                ):
+                    break
+            boosting.grow(LOOK)
+        _, rounds, held, labels = best
+        labels = self.label_model(held[:, None], SCORE_RIDGE, labels)
+        return Boosted(boosting.trees(rounds), held, rounds, labels, self.e(labels.phi))
+
+    # -- a classifier of the user's --------------------------------------------------------------
+
+    def _classifier(self, folds: np.ndarray, classifier) -> Scores:
+        from sarlearn._engine.em_any import held_out_scores
+
+        sample = self._sample
+        held, fitted = held_out_scores(
+            sample.X, classifier, folds, self.e(), sample.labelled, sample.weight, sample.audited
+        )
+        nothing = np.zeros(sample.Z.shape[1] + 1)
+        return Scores(held, Additive(nothing, [], [(1 / len(fitted), one) for one in fitted]))
+
+
+@dataclass
+class Boosted:
+    """A boosting at its best look, and the label model there."""
+
+    trees: Sequence[Trees]
+    held: np.ndarray
+    rounds: int
+    labels: LabelFit
+    e: np.ndarray
+
+
+def _terms_as_scores(block: Block) -> Block:
+    return block.with_columns(score=block.X)
