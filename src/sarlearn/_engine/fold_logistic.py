@@ -135,28 +135,23 @@ class FoldLogistic:
         """The fit of the best held-out likelihood; with ``v``, of that penalty."""
         if v is not None:
             return self.fit(v)
-        found = {START: self.fit(START)}
-        for step in (RATIO, 1 / RATIO):
-            v = START
-            while LEAST <= v * step <= MOST:
-                found[v * step] = self.fit(v * step, found[v].thetas)
-                v *= step
-                if found[v].log_likelihood < found[v / step].log_likelihood + RISE:
+        found = {0: self.fit(START)}  # by the number of steps from there
+        for step in (1, -1):
+            at = 0
+            while LEAST <= START * RATIO ** (at + step) <= MOST:
+                at += step
+                found[at] = self.fit(START * RATIO**at, found[at - step].thetas)
+                if found[at].log_likelihood < found[at - step].log_likelihood + RISE:
                     break
-            if v > START * RATIO * 1.01:  # weaker ones were better
+            if at > 1:  # weaker ones were better
                 break
-        return self._between(found)
-
-    def _between(self, found: dict[float, FoldFit]) -> FoldFit:
-        """The best, or the vertex of the parabola through it and its neighbours."""
-        best, order = max(found, key=lambda v: found[v].log_likelihood), sorted(found)
-        at = order.index(best)
-        if 0 < at < len(order) - 1:
-            left, mid, right = (found[order[at + j]].log_likelihood for j in (-1, 0, 1))
-            v = best * RATIO ** (0.5 * (left - right) / min(left - 2 * mid + right, -1e-9))
-            found[v] = self.fit(v, found[best].thetas)
-            best = max(best, v, key=lambda v: found[v].log_likelihood)
-        return found[best]
+        best = max(found, key=lambda at: found[at].log_likelihood)
+        if not min(found) < best < max(found):
+            return found[best]
+        left, mid, right = (found[best + step].log_likelihood for step in (-1, 0, 1))
+        vertex = 0.5 * (left - right) / min(left - 2 * mid + right, -1e-9)
+        between = self.fit(START * RATIO ** (best + vertex), found[best].thetas)
+        return max(found[best], between, key=lambda fit: fit.log_likelihood)
 
     def fit(self, v: float, thetas: np.ndarray | None = None) -> FoldFit:
         """At one penalty, warm from ``thetas``."""

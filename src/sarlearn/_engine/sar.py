@@ -48,15 +48,24 @@ class Settings:
     known: KnownPrior | None = None
     report: Callable[[], None] = lambda: None
 
-    def penalties(self, share: float, **ridges) -> Penalties:
+    def start_penalties(self, share: float, n_terms: int) -> Penalties:
+        """Of the joint start."""
+        ridge = max(START_RIDGE, n_terms / 10)
+        return self._penalties(share, ridge=ridge, ridge_e=START_RIDGE_E)
+
+    def score_penalties(self, share: float) -> Penalties:
+        """Of the label model on one score whose slope is sought."""
+        return self._penalties(share, ridge=SCORE_RIDGE, towards=1.0, ridge_e=RIDGE_E)
+
+    def stack_penalties(self, share: float, m: int) -> Penalties:
+        """Of the label model on ``m`` scores."""
+        return self._penalties(share, ridge=STACK_RIDGE, towards=1 / m, ridge_e=RIDGE_E)
+
+    def _penalties(self, share: float, **ridges) -> Penalties:
         """With pseudo-counts that fade where labels are rare, so that rare classes stay rare."""
         count = 2 * self.pseudo_counts
-        return Penalties(
-            **ridges,
-            of_class=count * min(1.0, 4 * share),
-            of_labels=count / 2,
-            known=self.known,
-        )
+        of_class = count * min(1.0, 4 * share)
+        return Penalties(**ridges, of_class=of_class, of_labels=count / 2, known=self.known)
 
 
 @dataclass
@@ -145,34 +154,44 @@ class Scores:
 
 @dataclass
 class SARFit:
-    """What was found on rows in memory."""
+    """What was found.
+
+    Attributes
+    ----------
+    stack : LabelFit
+        The label model on all scores.
+    alone : list of LabelFit
+        The label model on each score by itself.
+    held : ndarray of shape (n_rows, n_models)
+        Held-out logits of each class model.
+    model : Additive
+        The class logit of any row.
+    v : float
+        The penalty of the linear scores, as the prior variance of a logit.
+    rounds : int
+        Of the boosting that was kept; ``from_linear`` says whether it began from linear logits.
+    history : list of (rounds, log-likelihood, class prior)
+        One per look at held-out labels.
+    """
 
     stack: LabelFit
-    alone: list[LabelFit]  # the label model on each score by itself
+    alone: list[LabelFit]
     held: np.ndarray
     model: Additive
     v: float | None
     rounds: int
+    from_linear: bool
     history: list[tuple[int, float, float]]
-
-    @property
-    def phi(self) -> np.ndarray:
-        return self.stack.phi
-
-
-def fit_sar(sample: Sample, settings: Settings) -> SARFit:
-    """Steps 1 to 4."""
-    return Recipe(sample, settings).fit()
 
 
 class Recipe:
-    """The steps on one sample; ``phi`` is the propensity so far."""
+    """The steps on one sample in memory; ``phi`` is the propensity so far."""
 
     def __init__(self, sample: Sample, settings: Settings):
         self._sample, self._settings = sample, settings
         self.phi = np.zeros(sample.B.shape[1] + 1)
         self.v: float | None = None
-        self.rounds, self.history = 0, []
+        self.rounds, self.from_linear, self.history = 0, False, []
 
     def fit(self) -> SARFit:
         self.start()
@@ -180,22 +199,21 @@ class Recipe:
         runs = [self._run(folds) for folds in self._sample.folds]
         held = [np.mean([run[j].held for run in runs], axis=0) for j in range(len(names))]
         held = np.clip(np.column_stack(held), -LIMIT, LIMIT)
-        stack = self.label_model(held, STACK_RIDGE)
-        alone = [self.label_model(held[:, [j]], STACK_RIDGE) for j in range(len(names))]
+        stack = self.stack_model(held)
+        alone = [self.stack_model(held[:, [j]]) for j in range(len(names))]
         model = Additive(np.zeros(self._sample.Z.shape[1] + 1)).scaled(1.0, stack.intercept)
         for run in runs:
             for weight, scores in zip(stack.weights, run, strict=True):
                 model = model + scores.model.scaled(weight / len(runs))
-        logits = held @ stack.weights + stack.intercept
-        return SARFit(stack, alone, logits, model, self.v, self.rounds, self.history)
+        return SARFit(
+            stack, alone, held, model, self.v, self.rounds, self.from_linear, self.history
+        )
 
     def start(self) -> None:
         """Step 1."""
         sample, p = self._sample, self._sample.Z.shape[1]
         Z = sample.Z.toarray() if hasattr(sample.Z, "toarray") and p <= 150 else sample.Z
-        penalties = self._settings.penalties(
-            sample.share, ridge=max(START_RIDGE, p / 10), ridge_e=START_RIDGE_E
-        )
+        penalties = self._settings.start_penalties(sample.share, p)
         rows = sample.rows(Z, Xe=sample.B).map(_terms_as_scores)
         model = LabelModel(rows, penalties)
         self.phi = model.fit(model.start(self.phi)).phi
@@ -208,8 +226,7 @@ class Recipe:
         if "trees" in names:
             found["trees"] = self._trees(folds)
         else:  # the propensity that goes with the linear scores, before the last ones are made
-            held = np.clip(self._linear(folds, self.e())[1].held, -LIMIT, LIMIT)
-            self.phi = self.label_model(held[:, None], SCORE_RIDGE).phi
+            self.phi = self.score_model(self._linear(folds, self.e())[1].held).phi
         if "linear" in names:
             found["linear"] = self._linear(folds, self.e())[1]
         for classifier in names:
@@ -222,19 +239,25 @@ class Recipe:
         phi = self.phi if phi is None else phi
         return np.clip(expit(self._sample.B @ phi[:-1] + phi[-1]), LEAST_E, MOST_E)
 
-    def label_model(
-        self, held: np.ndarray, ridge: float, warm: LabelFit | None = None, **limits
-    ) -> LabelFit:
-        """Step 3; at a look, of some rows and in few steps from the last one."""
-        sample, m = self._sample, held.shape[1]
-        some = slice(None)
-        if "steps" in limits:
-            some = slice(None, None, max(1, len(held) // LOOK_ROWS))
-        penalties = self._settings.penalties(
-            sample.share, ridge=ridge, towards=1 / m, ridge_e=RIDGE_E
+    def level(self, e: np.ndarray) -> float:
+        """The logit of the class that the share of labels asks for."""
+        share = self._sample.share / np.average(e, weights=self._sample.weight)
+        return float(logit(np.clip(share, 0.02, 0.8)))
+
+    def score_model(self, held: np.ndarray, warm: LabelFit | None = None, **limits) -> LabelFit:
+        """Step 3 for one score; at a look, of some rows and in few steps from the last one."""
+        every = max(1, len(held) // LOOK_ROWS) if limits else 1
+        rows = self._sample.scored(held[:, None], slice(None, None, every))
+        model = LabelModel(
+            rows, self._settings.score_penalties(self._sample.share), positive=True
         )
-        model = LabelModel(sample.scored(held, some), penalties, positive=True)
         return model.fit(model.start(self.phi) if warm is None else warm.theta, **limits)
+
+    def stack_model(self, held: np.ndarray) -> LabelFit:
+        """Step 3."""
+        penalties = self._settings.stack_penalties(self._sample.share, held.shape[1])
+        model = LabelModel(self._sample.scored(held), penalties, positive=True)
+        return model.fit(model.start(self.phi))
 
     def _linear(self, folds: np.ndarray, e: np.ndarray) -> tuple[FoldFit, Scores]:
         """Linear scores; the first call chooses the penalty, for all."""
@@ -246,26 +269,26 @@ class Recipe:
             rows.gather(held_out, found.thetas), Additive(found.thetas.mean(axis=1))
         )
 
+    def tree_rows(self, folds: np.ndarray) -> TreeRows:
+        """The rows as trees take them."""
+        sample = self._sample
+        seen = sample.labelled, sample.weight, folds, sample.audited
+        return TreeRows(sample.X, *seen, sample.categorical)
+
     # -- trees -----------------------------------------------------------------------------------
 
     def _trees(self, folds: np.ndarray) -> Scores:
         """Boosted twice: with the propensity that follows, and from linear logits with it held."""
         sample = self._sample
-        rows = TreeRows(
-            sample.X, sample.labelled, sample.weight, folds, sample.audited, sample.categorical
-        )
-        e, n_folds = self.e(), self._settings.n_folds
-        share = np.average(sample.labelled, weights=sample.weight)
-        level = float(logit(np.clip(share / np.average(e, weights=sample.weight), 0.02, 0.8)))
-        constant = np.zeros((sample.Z.shape[1] + 1, n_folds))
-        constant[-1] = level
-        best = self._boost(rows, np.full((len(e), n_folds), level), e, True)
-        best_start = constant
+        rows, e, n_folds = self.tree_rows(folds), self.e(), self._settings.n_folds
+        best_start = np.zeros((sample.Z.shape[1] + 1, n_folds))
+        best_start[-1] = self.level(e)
+        best = self.boost(rows, np.full((len(e), n_folds), best_start[-1]), e, True)
         linear, _ = self._linear(folds, best.e)
         start = sample.Z @ linear.thetas[:-1] + linear.thetas[-1]
-        again = self._boost(rows, start, best.e, False)
+        again = self.boost(rows, start, best.e, False)
         if again.labels.log_likelihood > best.labels.log_likelihood:
-            best, best_start = again, linear.thetas
+            best, best_start, self.from_linear = again, linear.thetas, True
         labels = best.labels
         self.phi, self.rounds = labels.phi, max(self.rounds, best.rounds)
         model = Additive(
@@ -274,14 +297,13 @@ class Recipe:
         a, b = float(labels.weights[0]), labels.intercept
         return Scores(a * np.clip(best.held, -LIMIT, LIMIT) + b, model.scaled(a, b))
 
-    def _boost(self, rows: TreeRows, start: np.ndarray, e, follow: bool) -> "Boosted":
+    def boost(self, rows: TreeRows, start: np.ndarray, e, follow: bool) -> "Boosted":
         """Until the held-out labels have not been explained better for some rounds."""
         boosting, labels, best = rows.boost(start, e), None, None
         calm = CALM if follow else 0
         while True:
             if boosting.rounds >= calm:
-                held = boosting.held[:, None]
-                labels = self.label_model(held, SCORE_RIDGE, labels, steps=LOOK_STEPS)
+                labels = self.score_model(boosting.held, labels, steps=LOOK_STEPS)
                 self.history.append((boosting.rounds, labels.log_likelihood, labels.class_prior))
                 self._settings.report()
                 if follow:
@@ -295,7 +317,7 @@ class Recipe:
                     break
             boosting.grow(LOOK)
         _, rounds, held, labels = best
-        labels = self.label_model(held[:, None], SCORE_RIDGE, labels)
+        labels = self.score_model(held, labels)
         return Boosted(boosting.trees(rounds), held, rounds, labels, self.e(labels.phi))
 
     # -- a classifier of the user's --------------------------------------------------------------
