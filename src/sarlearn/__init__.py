@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         KnownPropensityClassifier,
         MultiSCARClassifier,
         RepeatedSARClassifier,
+        SARClassifier,
         SAREMClassifier,
         SCARClassifier,
     )
@@ -28,6 +29,7 @@ __all__ = [
     "KnownPropensityClassifier",
     "MultiSCARClassifier",
     "RepeatedSARClassifier",
+    "SARClassifier",
     "SAREMClassifier",
     "SCARClassifier",
     "load",
@@ -46,6 +48,7 @@ _HOMES = {
     "KnownPropensityClassifier": "classifiers",
     "MultiSCARClassifier": "classifiers",
     "RepeatedSARClassifier": "classifiers",
+    "SARClassifier": "classifiers",
     "SAREMClassifier": "classifiers",
     "SCARClassifier": "classifiers",
     "load": "saving",

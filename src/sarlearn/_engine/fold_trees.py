@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sarlearn._engine.magnitudes import sizes
 from sarlearn._engine.tree_text import check_text, trees_only
 
 # LightGBM takes smaller values for zero. Differences of larger ones are too large for a number.
@@ -34,6 +35,26 @@ PARAMETERS = {
     "seed": 0,
     "verbosity": -1,
 }
+
+
+def check_sizes(X, names=None, weight: np.ndarray | None = None) -> None:
+    """Refuse a column whose values trees, or the linear terms beside them, cannot tell apart; and
+    weights that LightGBM cannot compute with."""
+    if weight is not None and weight.max() > LARGEST_WEIGHT:
+        raise ValueError(
+            f"The largest sample_weight is {weight.max():g}; boosted trees take weights up to "
+            f"{LARGEST_WEIGHT:g}. Divide them all by their mean."
+        )
+    size = sizes(X)
+    bad = (size > LARGEST_SIZE) | ((size > 0) & (size < LEAST_SIZE))
+    if bad.any():
+        column = int(np.argmax(bad))
+        name = column if names is None else names[column]
+        raise ValueError(
+            f"The largest absolute value of column {name!r} is {size[column]:.3g}; boosted trees "
+            f"take columns where it is from {LEAST_SIZE:g} to {LARGEST_SIZE:g}, or 0. Multiply the "
+            "column by a power of ten: trees do not depend on scales."
+        )
 
 
 @dataclass

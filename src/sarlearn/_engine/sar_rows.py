@@ -69,12 +69,27 @@ class Learned:
         return self.fit.model.logit(X[:, columns.of_class], self.terms.transform(X))
 
 
+def unidentified(rows: Rows, columns: Columns) -> bool:
+    """Whether all columns of the class model that vary are propensity attributes.
+
+    Then ``P(s=1|x) = f(x) e(x)`` holds for every ``f`` above ``P(s=1|x)``, with the matching ``e``:
+    labels cannot tell the two apart, however many.
+    """
+    if not len(columns.of_propensity):
+        return False
+    own = np.setdiff1d(columns.of_class, columns.of_propensity)
+    ends = rows.each(_ends, own)
+    low, high = np.min([end[0] for end in ends], axis=0), np.max([end[1] for end in ends], axis=0)
+    return bool((low == high).all())  # a column with gaps counts as one that varies
+
+
 def learn(
     rows: Rows, columns: Columns, settings: Settings, seed: int, groups: np.ndarray | None = None
 ) -> Learned:
     """The learner on rows that know their labels, weights and audits."""
     rows_of = _Distinct(rows, columns, groups)
-    number = rows_of.sample(SAMPLE_ROWS) if len(rows_of) > MANY_ROWS else None
+    few = len(rows_of) <= MANY_ROWS or not set(settings.class_models) <= {"linear", "trees"}
+    number = None if few else rows_of.sample(SAMPLE_ROWS)
     X, seen = rows_of.take(number)
     terms = Terms.learn(X, columns.of_class, columns.categorical, seen.weight)
     attributes = Terms.learn(X, columns.of_propensity, columns.categorical, seen.weight)
@@ -262,6 +277,15 @@ def seen_of(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 
 # -- what is done to a block -------------------------------------------------------------------
+
+
+def _ends(block: Block, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of some columns."""
+    part = block.matrix[:, columns]
+    low, high = part.min(axis=0), part.max(axis=0)
+    if hasattr(low, "toarray"):
+        low, high = low.toarray(), high.toarray()
+    return np.ravel(low), np.ravel(high)
 
 
 def _hash(block: Block, columns: np.ndarray) -> np.ndarray:

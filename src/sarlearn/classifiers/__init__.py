@@ -5,6 +5,7 @@ from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.classifiers.multiscar import MultiSCARClassifier
 from sarlearn.classifiers.repeated import RepeatedSARClassifier
+from sarlearn.classifiers.sar import SARClassifier
 from sarlearn.classifiers.sarem import SAREMClassifier
 from sarlearn.classifiers.scar import SCARClassifier
 
@@ -14,6 +15,7 @@ __all__ = [
     "KnownPropensityClassifier",
     "MultiSCARClassifier",
     "RepeatedSARClassifier",
+    "SARClassifier",
     "SAREMClassifier",
     "SCARClassifier",
 ]

@@ -1,0 +1,146 @@
+"""What a fit of ``SARClassifier`` found, as fitted attributes: the one place that writes them."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit, logit
+
+from sarlearn._engine.blocks import Block
+from sarlearn._engine.known_prior import KnownPrior
+from sarlearn._engine.label_fit import LabelFit, weights
+from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
+from sarlearn._engine.sar_rows import Columns, Learned
+from sarlearn._engine.survey import Strata, rows_needed, strata_of
+from sarlearn.exceptions import TrustWarning, UnansweredStrataWarning, warn
+
+if TYPE_CHECKING:
+    from sarlearn.classifiers.base import Input
+
+LEVEL = 0.95
+# A range of five points: who checks rows is told how many would bring it there.
+NARROW_AUDIT = 0.05
+# The range, on logits: REACH * sqrt(SAMPLING * SE^2 + SHAPE * (stack - one score)^2 + FLOOR^2).
+# What the scores disagree on is an error of shape, which more rows do not make smaller.
+REACH, SAMPLING, SHAPE, FLOOR = 1.7, 4.0, 3.0, 0.0
+# Widths of the range up to which the labels determine the class prior well, and roughly.
+WELL, ROUGHLY = 0.18, 0.4
+
+
+def store_fit(
+    model,
+    given: "Input",
+    found: Learned,
+    columns: Columns,
+    known: KnownPrior | None,
+    unidentified: bool,
+) -> None:
+    """Write all that was learned; warn where the labels leave the class prior open."""
+    fit = found.fit
+    model.terms_, model.attributes_ = found.terms, found.attributes
+    model.class_logit_, model.phi_ = fit.model, fit.stack.phi
+    model.score_weights_ = fit.stack.weights
+    model.propensity_features_ = columns.of_propensity
+    _store_propensity(model, found)
+    model.n_iter_, model.converged_ = max(fit.rounds, 1), fit.rounds < model.max_iter
+    rounds, values, priors = np.array(fit.history).reshape(-1, 3).T
+    model.history_ = {"round": rounds, "log_likelihood": values, "class_prior": priors}
+    _store_prior(model, given, found, known, unidentified)
+    if not np.isnan(model.class_prior_):
+        _shift_to_mean(model, given, model.class_prior_)
+    _tell(model)
+
+
+def _store_propensity(model, found: Learned) -> None:
+    """Slopes per unit of each term, and what the terms are called."""
+    phi, terms = model.phi_, found.attributes
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+    slopes = phi[:-1] / terms.scale
+    model.propensity_coef_ = slopes[None, :]
+    model.propensity_intercept_ = np.array([phi[-1] - slopes @ terms.center])
+    model.propensity_terms_ = terms.names(names, model.categories_.by_column)
+
+
+def _store_prior(model, given, found: Learned, known: KnownPrior | None, unidentified) -> None:
+    share, stack = found.share, found.fit.stack
+    prior = min(max(stack.class_prior, share), 1.0)
+    low, high = range_of(stack, found.fit.alone, share)
+    model.class_prior_from_labels_ = min(max(stack.free_prior, share), 1.0)
+    if unidentified:
+        low, high = share, 1.0
+    if known is not None:
+        prior = prior if known.deviation else min(max(prior, known.low), known.high)
+        low, high = known.within((low, high)) if not known.deviation else (low, high)
+    strata = _store_audit(model, given)
+    if strata is not None:
+        prior, (low, high) = float(strata.estimate), strata.interval(LEVEL)
+    if not model.single_sample:
+        prior, low, high, share = np.nan, 0.0, 1.0, np.nan
+    model.class_prior_ = prior
+    model.class_prior_range_ = (min(low, prior), max(high, prior))
+    model.label_frequency_ = share / prior
+    model.certainty_ = certainty(model.class_prior_range_, unidentified)
+
+
+def range_of(stack: LabelFit, alone: list[LabelFit], share: float) -> tuple[float, float]:
+    """Class priors that the data are compatible with."""
+    p = np.clip(stack.class_prior, 1e-6, 1 - 1e-6)
+    error = stack.prior_error() / (p * (1 - p))
+    off = logit(p) - logit(np.clip(alone[-1].class_prior, 1e-6, 1 - 1e-6))
+    half = REACH * np.sqrt(SAMPLING * error**2 + SHAPE * off**2 + FLOOR**2)
+    low, high = expit(logit(p) + np.array([-half, half]))
+    return float(min(max(low, share), p)), float(high)
+
+
+def certainty(ends: tuple[float, float], unidentified: bool = False) -> str:
+    """How well the labels determine the class prior, in a word, by the width of the range."""
+    width = ends[1] - ends[0]
+    if unidentified or width > ROUGHLY:
+        return "not at all"
+    return "well" if width <= WELL else "roughly"
+
+
+def _store_audit(model, given: "Input") -> Strata | None:
+    """How many rows were audited, and what their draw says where it is known."""
+    audit, labelled = given.audit, given.rows.gather(_labelled)
+    answers = np.zeros(0) if audit is None else audit.known[~labelled]
+    model.n_audited_ = int(np.sum(~np.isnan(answers)))
+    model.class_prior_by_design_ = False
+    if audit is None or audit.probability is None:
+        return None
+    drawn = labelled, audit.known, audit.probability, audit.round_of
+    strata = strata_of(*drawn, given.rows.gather(weights))
+    if strata is None:
+        warn(UnansweredStrataWarning(model.n_audited_))
+        return None
+    model.class_prior_by_design_ = True
+    model.audit_rows_needed_ = rows_needed(strata, NARROW_AUDIT, LEVEL)
+    return strata
+
+
+def _shift_to_mean(model, given: "Input", class_prior: float) -> None:
+    """Shift the logits of ``f`` so that its mean over the rows of the fit is the class prior."""
+    logits = given.rows.gather(_logits, model.class_logit_, model.terms_, model.classifier_features_)
+    mean_at = mean_of_sigmoids(logits, given.rows.gather(weights))
+    goal = float(np.clip(class_prior, 1e-9, 1 - 1e-9))
+    model.class_logit_.coef[-1] += shift_for_mean(mean_at, goal, tol=1e-14 * goal)
+
+
+def _logits(block: Block, class_logit, terms, columns: np.ndarray) -> np.ndarray:
+    return class_logit.logit(block.matrix[:, columns], terms.transform(block.matrix))
+
+
+def _labelled(block: Block) -> np.ndarray:
+    return block.labelled
+
+
+def _tell(model) -> None:
+    if model.certainty_ != "not at all" or np.isnan(model.class_prior_):
+        return
+    low, high = model.class_prior_range_
+    warn(
+        TrustWarning(
+            f"The labels do not determine the class prior: the data are compatible with {low:.2f} "
+            f"to {high:.2f}. Name the columns that labelling depends on, check some rows "
+            "(sarlearn.audit.suggest_audit), or give class_prior what is known of it."
+        )
+    )

@@ -1,0 +1,293 @@
+"""Classifier and propensity learned from biased labels: one label model on several class models."""
+
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils import get_tags
+
+from sarlearn._compat import Interval, fit_context, one_blas_thread, reporter, with_callbacks
+from sarlearn._engine.fold_trees import check_sizes
+from sarlearn._engine.sar import Settings
+from sarlearn._engine.sar_rows import Columns, learn, unidentified
+from sarlearn._validation import resolve_features
+from sarlearn.backends import refuse_dask
+from sarlearn.classifiers._boosting import refuse_sparse_gaps
+from sarlearn.classifiers._categories import CategoryCodes
+from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior
+from sarlearn.classifiers._store import store_fit
+from sarlearn.classifiers._trust import with_background
+from sarlearn.classifiers.base import POS_LABEL, Input, LearnsPropensity
+
+CLASS_MODELS = ("linear", "trees")
+
+
+class SARClassifier(LearnsPropensity):
+    r"""Classifier, propensity and class prior from positives whose labels are a biased sample.
+
+    Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`: ``f`` is the probability of the class, ``e`` the
+    chance that a positive is labelled. A linear model and boosted trees score each row by models
+    that have not seen it; one label model then combines the scores with a logistic ``e``,
+
+    .. math::
+
+        P(s=1|x) = \sigma(\textstyle\sum_j a_j g_j + b)\,\sigma(\phi \cdot x_e + c),
+        \qquad a_j \ge 0,
+
+    whose maximum likelihood gives the class prior, ``e``, and the standard error behind
+    ``class_prior_range_``. The user guide has the recipe and how well it does.
+
+    Parameters
+    ----------
+    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+        The columns that may decide who among the positives gets a label. Empty means that labels
+        fall at random (SCAR).
+    classifier_features : names, indices, boolean mask, or callable on the names, default=None
+        The columns of the class model; None is all. Leave out what drives labelling and has no
+        place in the class: effort, clinic, clerk.
+    class_models : sequence of "linear", "trees" or classifiers, default=("linear", "trees")
+        What scores the class. A classifier has ``predict_proba`` and takes ``sample_weight``; it is
+        fitted by EM, for rows in memory.
+    class_prior : float, (low, high) or dict, default=None
+        What is known of ``P(y=1)`` from elsewhere: its value, bounds, or the ``mean`` and
+        ``standard_error`` of a survey.
+    pseudo_counts : float >= 0, default=4.0
+        Pseudo-counts of positives and of negatives, fewer where labels are rare, and half as many
+        of labelled and of unlabelled positives. They keep class prior and label frequency from
+        their ends where the labels say little; 0 leaves both to the labels. There are none with
+        audited classes.
+    n_folds : int >= 2, default=5
+        Folds of the held-out scores. Equal rows, and rows of one group, share a fold.
+    n_runs : int >= 1, default=1
+        Draws of folds whose scores are averaged. More of them steady the answer a little.
+    max_iter : int >= 1, default=300
+        Rounds of boosting at most; the held-out labels decide on fewer.
+    categorical_features : names, indices, mask, callable or None, default="from_dtype"
+        Columns that hold categories. ``"from_dtype"`` takes those columns of a table whose type is
+        categorical or text.
+    single_sample : bool, default=True
+        Whether labelled and unlabelled rows are one sample. False for case-control data: labelled
+        rows and a background of the whole population, collected apart. Then the share of positives
+        is not identified: ``class_prior_`` is NaN, and class probabilities are right up to a factor.
+    random_state : int, default=0
+        Another number deals rows to other folds. The order of the rows does not matter.
+    pos_label : int, str or None, default=None
+        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two label values; the second one means labelled.
+    class_prior_ : float
+        ``P(y=1)``; the mean of ``predict_proba`` over the rows of the fit.
+    class_prior_range_ : tuple of float
+        Class priors that the data are compatible with.
+    certainty_ : {"well", "roughly", "not at all"}
+        How well the labels determine the class prior, by the width of the range.
+    class_prior_from_labels_ : float
+        What the labels, and audits, would have said without ``class_prior``.
+    class_prior_by_design_, n_audited_ : bool and int
+        Whether class prior and range come from the draw of audited rows and hold whatever the
+        model; how many unlabelled rows were audited.
+    label_frequency_ : float
+        Share of the positives that is labelled.
+    score_weights_ : ndarray of shape (n_class_models,)
+        ``a_j``, of each class model.
+    propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_terms) and (1,)
+        Of the propensity, in logits, per unit of each of ``propensity_terms_``.
+    propensity_terms_ : list of str
+        A column, ``column=category`` or ``column=(missing)``.
+    propensity_features_, classifier_features_ : ndarray of int
+        Indices of the columns of propensity and class model.
+    n_iter_, converged_, history_ : int, bool and dict of ndarray
+        Rounds of boosting that were kept (1 without trees), whether more were tried, and what the
+        held-out labels said at each look.
+
+    See Also
+    --------
+    SAREMClassifier : The paper's method.
+    KnownPropensityClassifier : Where the propensity is known.
+    RepeatedSARClassifier : Where every row has several chances to be labelled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sarlearn import SARClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 3))
+    >>> y = X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4    # the classes are not linearly separable
+    >>> e = 1 / (1 + np.exp(-X[:, 2]))           # who gets a label depends on column 2
+    >>> s = y & (rng.random(3000) < e)
+    >>> model = SARClassifier([2]).fit(X, s)
+    >>> round(model.class_prior_, 1), round(float(y.mean()), 1)
+    (0.5, 0.5)
+    """
+
+    _parameter_constraints: dict = {
+        "propensity_features": "no_validation",
+        "classifier_features": "no_validation",
+        "class_models": ["array-like"],
+        **KNOWN_PRIOR,
+        "pseudo_counts": [Interval(Real, 0, None, closed="left")],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_runs": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "categorical_features": "no_validation",
+        "single_sample": ["boolean"],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
+        **POS_LABEL,
+    }
+    _ensure_all_finite = "allow-nan"
+    _sarem_fits = 0.0
+
+    def __init__(
+        self,
+        propensity_features=(),
+        *,
+        classifier_features=None,
+        class_models=CLASS_MODELS,
+        class_prior=None,
+        pseudo_counts=4.0,
+        n_folds=5,
+        n_runs=1,
+        max_iter=300,
+        categorical_features="from_dtype",
+        single_sample=True,
+        random_state=0,
+        pos_label=None,
+    ):
+        self.propensity_features = propensity_features
+        self.classifier_features = classifier_features
+        self.class_models = class_models
+        self.class_prior = class_prior
+        self.pseudo_counts = pseudo_counts
+        self.n_folds = n_folds
+        self.n_runs = n_runs
+        self.max_iter = max_iter
+        self.categorical_features = categorical_features
+        self.single_sample = single_sample
+        self.random_state = random_state
+        self.pos_label = pos_label
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        own = [model for model in self.class_models if not isinstance(model, str)]
+        tags.input_tags.sparse = all(get_tags(model).input_tags.sparse for model in own)
+        tags.input_tags.allow_nan = all(get_tags(model).input_tags.allow_nan for model in own)
+        return tags
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X,
+        y,
+        sample_weight=None,
+        audited=None,
+        audit_probability=None,
+        audit_round=None,
+        groups=None,
+    ):
+        """Learn ``f`` and ``e`` from labels.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_rows, n_features)
+            The rows, labelled and unlabelled together. NaN is a missing value; tables may have
+            columns of categories or text.
+        y : array-like of shape (n_rows,)
+            The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
+            ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
+        sample_weight : array-like of shape (n_rows,), default=None
+            What each row counts, in every step: a weight of 2 is the row twice.
+        audited : array-like of shape (n_rows,), default=None
+            The true class, 1 or 0, of rows that someone has looked at; missing elsewhere. Which
+            rows were looked at may depend on the columns and on the label, not otherwise on the
+            class.
+        audit_probability : array-like of shape (n_rows,), default=None
+            The probability with which each audited row was drawn, missing elsewhere, as
+            :func:`sarlearn.audit.suggest_audit` gives it. The class prior and its range then come
+            from the draw and hold whatever the model.
+        audit_round : array-like of shape (n_rows,), default=None
+            The round in which it was drawn, where there were several.
+        groups : array-like of shape (n_rows,), default=None
+            Rows of a group, such as visits of one patient, are held out together. For rows in
+            memory.
+
+        Returns
+        -------
+        self
+        """
+        models = self._checked_models(X)
+        self.categories_ = CategoryCodes.learn(X, self.categorical_features)
+        given = self._input(
+            self._encoded(X), y, sample_weight, audited, audit_probability, audit_round
+        )
+        if given.X is not None:
+            refuse_sparse_gaps(given.X)
+        names = getattr(self, "feature_names_in_", None)
+        if "trees" in models and given.X is not None:
+            check_sizes(given.X, names)
+        columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
+        given = self._class_rows(given)
+        chosen = Columns(self.classifier_features_, columns, self.categories_.columns)
+        if not self.single_sample:
+            given = replace(given, rows=with_background(given.rows))
+        prior = known_prior(self.class_prior, given.rows)
+        settings = Settings(
+            models,
+            self.n_folds,
+            self.n_runs,
+            0.0 if given.audit is not None or not self.single_sample else self.pseudo_counts,
+            self.max_iter,
+            prior,
+            reporter(self, 100, "step"),
+        )
+        with one_blas_thread():
+            open_ = unidentified(given.rows, chosen)
+            groups = self._checked_groups(groups, given)
+            found = learn(given.rows, chosen, settings, self.random_state, groups)
+        store_fit(self, given, found, chosen, prior, open_)
+        return self
+
+    def _checked_models(self, X) -> tuple:
+        models = tuple(self.class_models)
+        for model in models:
+            known = model in CLASS_MODELS if isinstance(model, str) else True
+            if not known or not (isinstance(model, str) or hasattr(model, "predict_proba")):
+                raise ValueError(
+                    f"class_models holds {model!r}; each of them is 'linear', 'trees', or a "
+                    "classifier with predict_proba."
+                )
+        if not models or len({id(m) if not isinstance(m, str) else m for m in models}) < len(models):
+            raise ValueError(f"class_models names no class model, or one twice: {models!r}.")
+        if any(not isinstance(model, str) for model in models):
+            refuse_dask(X, "SARClassifier with a classifier in class_models")
+        return models
+
+    def _checked_groups(self, groups, given: Input) -> np.ndarray | None:
+        if groups is None:
+            return None
+        groups = np.asarray(groups)
+        n_given = given.rows.shape[0] if given.kept is None else len(given.kept)
+        if groups.ndim != 1 or len(groups) != n_given:
+            raise ValueError(f"groups must hold one value per row, {n_given}; got {groups.shape}.")
+        return groups if given.kept is None else groups[given.kept]
+
+    def _encoded(self, X):
+        return self.categories_.encode(X)
+
+    def _check_predict(self, X):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        X = super()._check_predict(self._encoded(X))
+        refuse_sparse_gaps(X)
+        return X
+
+    def _logit(self, X) -> np.ndarray:
+        return self.class_logit_.logit(X[:, self.classifier_features_], self.terms_.transform(X))
+
+    def _propensity(self, X) -> np.ndarray:
+        return expit(self.attributes_.dense(X) @ self.phi_[:-1] + self.phi_[-1])
