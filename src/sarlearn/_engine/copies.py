@@ -66,7 +66,7 @@ def joined(hashes: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
 def deal_folds(hashes: np.ndarray, labelled: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     """The fold of each row: one for equal hashes; labelled rows are spread evenly over them."""
     keys = mixed(hashes ^ mixed(np.uint64(seed) + np.arange(1, dtype=np.uint64)))
-    different, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    different, which = np.unique(keys, return_inverse=True)
     has_label = np.zeros(len(different), bool)
     has_label[which[labelled]] = True
     fold, first_fold = np.zeros(len(different), np.int8), 0

@@ -181,6 +181,22 @@ def run_estimators(
     return EMResult(max_iter, False, history.as_dict())
 
 
+def held_out_scores(
+    X, classifier, folds: np.ndarray, e: np.ndarray, labelled, weight, audited
+) -> tuple[np.ndarray, list]:
+    """Held-out logits by EM round a classifier with the propensity known, and its fitted copies.
+
+    The E-step too sees held-out predictions only: a flexible model that grades its own training
+    rows finds no hidden positive among them.
+    """
+    pairs = [(folds != fold, folds == fold) for fold in range(int(folds.max()) + 1)]
+    side = HeldOutSide(X, classifier, Folds.of(pairs, len(folds)))
+    em = EstimatorEM(side, e, labelled, weight, 1.0, audited)
+    em.start()
+    run_estimators(em, "slope", 5, 1e-3, HELD_OUT_ITERATIONS)
+    return logit(np.clip(em.f, 1e-9, 1 - 1e-9)), [one.fitted for one in side.sides]
+
+
 class EstimatorScorer:
     """Held-out scores for the cross-fit by any classifier; see ``crossfit.Scorer``.
 
@@ -224,15 +240,15 @@ class HeldOutSide:
     def __init__(self, X, classifier, folds: Folds):
         self._X, self._folds = X, folds
         self._times = times_held_out(folds)
-        self._sides = [EstimatorSide(X[train], classifier, "classifier") for train, _ in folds]
+        self.sides = [EstimatorSide(X[train], classifier, "classifier") for train, _ in folds]
 
     def fit(self, target, weight) -> None:
-        for side, (train, _) in zip(self._sides, self._folds, strict=True):
+        for side, (train, _) in zip(self.sides, self._folds, strict=True):
             side.fit(target[train], weight[train])
 
     def predict(self) -> np.ndarray:
         out = np.zeros(self._X.shape[0])
-        for side, (_, test) in zip(self._sides, self._folds, strict=True):
+        for side, (_, test) in zip(self.sides, self._folds, strict=True):
             out[test] += side.predict(self._X[test])
         return out / self._times
 

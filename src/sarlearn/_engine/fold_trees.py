@@ -57,6 +57,10 @@ def check_sizes(X, names=None, weight: np.ndarray | None = None) -> None:
         )
 
 
+# Many rows afford larger trees and longer steps, of which fewer are needed.
+LARGER = PARAMETERS | {"num_leaves": 31, "learning_rate": 0.2}
+
+
 @dataclass
 class TreeRows:
     """Rows that trees learn from: in memory, with what was seen of each.
@@ -75,20 +79,21 @@ class TreeRows:
     folds: np.ndarray
     audited: np.ndarray | None = None
     categorical: list[int] = field(default_factory=list)
+    parameters: dict[str, Any] = field(default_factory=PARAMETERS.copy)
 
     def __post_init__(self):
         import lightgbm
 
         data = lightgbm.Dataset(
-            as_input(self.X), params=PARAMETERS, categorical_feature=self.categorical
+            as_input(self.X), params=self.parameters, categorical_feature=self.categorical
         ).construct()
         numbers = range(int(self.folds.max()) + 1)
         self.rows_of = [
             (np.flatnonzero(self.folds != k), np.flatnonzero(self.folds == k)) for k in numbers
         ]
         self._parts = [
-            (data.subset(train).construct(), data.subset(test).construct())
-            for train, test in self.rows_of
+            tuple(data.subset(part).construct() for part in pair)  # type: ignore[arg-type]
+            for pair in self.rows_of
         ]
 
     def boost(self, start: np.ndarray, e: np.ndarray) -> "Boosting":
@@ -106,7 +111,7 @@ class Boosting:
         self.held = np.empty(len(rows.labelled))
         self._boosters = []
         for k, (part, (_, test)) in enumerate(zip(rows._parts, rows.rows_of, strict=True)):
-            booster = lightgbm.Booster(PARAMETERS, part[0])
+            booster = lightgbm.Booster(rows.parameters, part[0])
             booster.add_valid(part[1], "held out")
             self._boosters.append(booster)
             self.held[test] = start[test, k]

@@ -168,6 +168,7 @@ class LabelFit:
 
     def prior_error(self) -> float:
         """Standard error of the class prior: of the parameters, and of the sample of rows."""
+        assert self.information is not None
         v = np.zeros(len(self.theta))
         v[: self.m + 1] = self.by_positives / self.total
         of_parameters = v @ np.linalg.solve(self.information, v)
@@ -283,6 +284,7 @@ class LabelModel:
         damping, (value, gradient, sums) = 1e-6, self.at(theta)
         for _ in range(steps):
             free = ~(self._positive & slopes & (theta <= 0) & (gradient < 0))
+            assert sums.information is not None
             information, gain = sums.information[np.ix_(free, free)], 0.0
             while damping < 1e6 and not gain:
                 step = np.zeros(len(theta))
@@ -316,5 +318,3 @@ def _share_sums(block: Block) -> np.ndarray:
     weight = weights(block)
     known = 0.0 if block.e is None else float(weight @ np.broadcast_to(block.e, len(weight)))
     return np.array([float(weight @ block.labelled), known, float(weight.sum())])
-
-

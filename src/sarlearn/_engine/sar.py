@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.fold_logistic import FoldFit, FoldLogistic, held_out
-from sarlearn._engine.fold_trees import TreeRows, Trees
+from sarlearn._engine.fold_trees import LARGER, PARAMETERS, TreeRows, Trees
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.label_fit import LabelFit, LabelModel, Penalties
 from sarlearn._engine.rows import Rows
@@ -46,6 +46,7 @@ class Settings:
     pseudo_counts: float = 4.0
     max_trees: int = 300
     known: KnownPrior | None = None
+    many: bool = False  # whether the rows, or those of which they are a sample, are many
     report: Callable[[], None] = lambda: None
 
     def start_penalties(self, share: float, n_terms: int) -> Penalties:
@@ -95,12 +96,12 @@ class Sample:
     def share(self) -> float:
         return float(np.average(self.labelled, weights=self.weight))
 
-    def rows(self, matrix, **columns) -> RowBlocks:
+    def rows(self, matrix, **columns) -> Rows:
         """As rows that know their labels, weights and audits."""
         seen = {"labelled": self.labelled, "weight": self.weight, "audited": self.audited}
         return RowBlocks(matrix).attach(**seen, **columns)
 
-    def scored(self, scores: np.ndarray, some=slice(None)) -> RowBlocks:
+    def scored(self, scores: np.ndarray, some=slice(None)) -> Rows:
         """Rows for a label model: held-out scores, one column each."""
         columns = (self.labelled, self.weight, self.audited)
         labelled, weight, audited = (None if c is None else c[some] for c in columns)
@@ -191,7 +192,8 @@ class Recipe:
         self._sample, self._settings = sample, settings
         self.phi = np.zeros(sample.B.shape[1] + 1)
         self.v: float | None = None
-        self.rounds, self.from_linear, self.history = 0, False, []
+        self.rounds, self.from_linear = 0, False
+        self.history: list[tuple[int, float, float]] = []
 
     def fit(self) -> SARFit:
         self.start()
@@ -248,9 +250,7 @@ class Recipe:
         """Step 3 for one score; at a look, of some rows and in few steps from the last one."""
         every = max(1, len(held) // LOOK_ROWS) if limits else 1
         rows = self._sample.scored(held[:, None], slice(None, None, every))
-        model = LabelModel(
-            rows, self._settings.score_penalties(self._sample.share), positive=True
-        )
+        model = LabelModel(rows, self._settings.score_penalties(self._sample.share), positive=True)
         return model.fit(model.start(self.phi) if warm is None else warm.theta, **limits)
 
     def stack_model(self, held: np.ndarray) -> LabelFit:
@@ -273,7 +273,8 @@ class Recipe:
         """The rows as trees take them."""
         sample = self._sample
         seen = sample.labelled, sample.weight, folds, sample.audited
-        return TreeRows(sample.X, *seen, sample.categorical)
+        parameters = LARGER if self._settings.many else PARAMETERS
+        return TreeRows(sample.X, *seen, sample.categorical, parameters)
 
     # -- trees -----------------------------------------------------------------------------------
 
@@ -291,9 +292,7 @@ class Recipe:
             best, best_start, self.from_linear = again, linear.thetas, True
         labels = best.labels
         self.phi, self.rounds = labels.phi, max(self.rounds, best.rounds)
-        model = Additive(
-            best_start.mean(axis=1), [(1 / n_folds, trees) for trees in best.trees]
-        )
+        model = Additive(best_start.mean(axis=1), [(1 / n_folds, trees) for trees in best.trees])
         a, b = float(labels.weights[0]), labels.intercept
         return Scores(a * np.clip(best.held, -LIMIT, LIMIT) + b, model.scaled(a, b))
 

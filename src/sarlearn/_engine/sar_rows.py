@@ -90,6 +90,8 @@ def learn(
     rows_of = _Distinct(rows, columns, groups)
     few = len(rows_of) <= MANY_ROWS or not set(settings.class_models) <= {"linear", "trees"}
     number = None if few else rows_of.sample(SAMPLE_ROWS)
+    if not few:
+        settings = replace(settings, n_folds=MANY_FOLDS, n_runs=1, many=True)
     X, seen = rows_of.take(number)
     terms = Terms.learn(X, columns.of_class, columns.categorical, seen.weight)
     attributes = Terms.learn(X, columns.of_propensity, columns.categorical, seen.weight)
@@ -183,7 +185,7 @@ class _Many:
 
     def __init__(self, rows, distinct, columns, settings, seed, few: Learned):
         self._rows, self._distinct, self._columns = rows, distinct, columns
-        self._settings = replace(settings, n_folds=MANY_FOLDS, n_runs=1)
+        self._settings = settings
         self._seed, self._few, self._phi = seed, few, few.fit.stack.phi
 
     def fit(self) -> Learned:
@@ -241,8 +243,8 @@ class _Many:
             model = LabelModel(
                 scored.map(_pick, [1]), settings.score_penalties(share), positive=True
             )
-            alone = model.fit(np.r_[boosted.labels.theta[:2], self._phi])
-            a, b = float(alone.weights[0]), alone.intercept
+            own = model.fit(np.r_[boosted.labels.theta[:2], self._phi])
+            a, b = float(own.weights[0]), own.intercept
             models[1] = models[1].scaled(a, b)
             scored = scored.map(_rescaled, a, b).settled()
         place = [("linear", "trees").index(name) for name in names]
@@ -253,15 +255,13 @@ class _Many:
             return model.fit(warm)
 
         stack = fit(place, few.fit.stack.theta)
-        alone = [
-            fit([j], own.theta) for j, own in zip(place, few.fit.alone, strict=True)
-        ]
-        model = Additive(np.zeros_like(models[0].coef)).scaled(1.0, stack.intercept)
+        alone = [fit([j], own.theta) for j, own in zip(place, few.fit.alone, strict=True)]
+        whole = Additive(np.zeros_like(models[0].coef)).scaled(1.0, stack.intercept)
         for j, weight in zip(place, stack.weights, strict=True):
-            model = model + models[j].scaled(float(weight))
+            whole = whole + models[j].scaled(float(weight))
         rounds = few.fit.rounds if boosted is None else boosted.rounds
         found = replace(
-            few.fit, stack=stack, alone=alone, model=model, rounds=rounds, held=np.empty(0)
+            few.fit, stack=stack, alone=alone, model=whole, rounds=rounds, held=np.empty(0)
         )
         return replace(few, fit=found)
 

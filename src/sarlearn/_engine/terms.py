@@ -44,7 +44,7 @@ class Terms:
 
     @classmethod
     def learn(cls, X, columns, categorical=(), weight: np.ndarray | None = None) -> "Terms":
-        """Of some ``columns`` of ``X``, NaN where values are missing; ``categorical`` hold codes."""
+        """Of some columns of ``X``, NaN where values are missing; ``categorical`` hold codes."""
         columns = np.asarray(columns, dtype=np.intp)
         if sparse.issparse(X):
             return _of_sparse(X, columns, weight)

@@ -69,7 +69,7 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
         low, high = share, 1.0
     if known is not None:
         prior = prior if known.deviation else min(max(prior, known.low), known.high)
-        low, high = known.within((low, high)) if not known.deviation else (low, high)
+        low, high = max(low, known.interval[0]), min(high, known.interval[1])
     strata = _store_audit(model, given)
     if strata is not None:
         prior, (low, high) = float(strata.estimate), strata.interval(LEVEL)
@@ -119,7 +119,9 @@ def _store_audit(model, given: "Input") -> Strata | None:
 
 def _shift_to_mean(model, given: "Input", class_prior: float) -> None:
     """Shift the logits of ``f`` so that its mean over the rows of the fit is the class prior."""
-    logits = given.rows.gather(_logits, model.class_logit_, model.terms_, model.classifier_features_)
+    logits = given.rows.gather(
+        _logits, model.class_logit_, model.terms_, model.classifier_features_
+    )
     mean_at = mean_of_sigmoids(logits, given.rows.gather(weights))
     goal = float(np.clip(class_prior, 1e-9, 1 - 1e-9))
     model.class_logit_.coef[-1] += shift_for_mean(mean_at, goal, tol=1e-14 * goal)

@@ -69,7 +69,8 @@ class SARClassifier(LearnsPropensity):
     single_sample : bool, default=True
         Whether labelled and unlabelled rows are one sample. False for case-control data: labelled
         rows and a background of the whole population, collected apart. Then the share of positives
-        is not identified: ``class_prior_`` is NaN, and class probabilities are right up to a factor.
+        is not identified: ``class_prior_`` is NaN, and class probabilities are right up to a
+        factor.
     random_state : int, default=0
         Another number deals rows to other folds. The order of the rows does not matter.
     pos_label : int, str or None, default=None
@@ -242,7 +243,7 @@ class SARClassifier(LearnsPropensity):
             0.0 if given.audit is not None or not self.single_sample else self.pseudo_counts,
             self.max_iter,
             prior,
-            reporter(self, 100, "step"),
+            report=reporter(self, 100, "step"),
         )
         with one_blas_thread():
             open_ = unidentified(given.rows, chosen)
@@ -260,7 +261,9 @@ class SARClassifier(LearnsPropensity):
                     f"class_models holds {model!r}; each of them is 'linear', 'trees', or a "
                     "classifier with predict_proba."
                 )
-        if not models or len({id(m) if not isinstance(m, str) else m for m in models}) < len(models):
+        if not models or len({id(m) if not isinstance(m, str) else m for m in models}) < len(
+            models
+        ):
             raise ValueError(f"class_models names no class model, or one twice: {models!r}.")
         if any(not isinstance(model, str) for model in models):
             refuse_dask(X, "SARClassifier with a classifier in class_models")
