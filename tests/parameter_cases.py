@@ -18,6 +18,7 @@ from sarlearn import (
     KnownPropensityClassifier,
     MultiSCARClassifier,
     RepeatedSARClassifier,
+    SARClassifier,
     SAREMClassifier,
     SCARClassifier,
     baselines,
@@ -191,6 +192,28 @@ LEARNERS = [
             "offset": [X[:, 2], X[:, 3] ** 2],
             "propensity_offset": [X[:, 2], X[:, 3] ** 2],
         },
+    ),
+    Case(
+        SARClassifier,
+        {"propensity_features": [0], "X": X, "y": S, "max_iter": 30},
+        ON_AUDITS
+        | POS_LABEL
+        | {
+            "propensity_features": [[0, 1], [1]],
+            "classifier_features": [[1, 2], [0, 2]],
+            "class_models": [("linear",), ("trees",), ("linear", GaussianNB())],
+            "class_prior": KNOWN_PRIOR,
+            "pseudo_counts": [0.0, 20.0],
+            "n_folds": [3, 4],
+            "n_runs": [2, 3],
+            "max_iter": [1, 10],
+            "categorical_features": [[1], [2]],
+            "single_sample": [False],
+            "random_state": [1, 2],
+            "sample_weight": [WEIGHT],
+            "groups": [np.arange(N) // 2, np.arange(N) // 3],
+        },
+        BESIDE_AUDITS | AS_WORDS | {"categorical_features": {"X": X.round()}},
     ),
     Case(
         BoostedSARClassifier,

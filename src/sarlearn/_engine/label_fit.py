@@ -223,9 +223,13 @@ class LabelModel:
 
     def at(self, theta: np.ndarray, second: bool = True) -> tuple[float, np.ndarray, LabelSums]:
         """Penalised log-likelihood, its gradient, and the sums, with the penalised information."""
-        sums, off, m = self._rows.total(label_sums, theta, second), theta - self._towards, self._m
-        value = sums.log_likelihood - float(self._ridge @ off**2) / 2
-        gradient = sums.gradient - self._ridge * off
+        sums, excess, m = (
+            self._rows.total(label_sums, theta, second),
+            theta - self._towards,
+            self._m,
+        )
+        value = sums.log_likelihood - float(self._ridge @ excess**2) / 2
+        gradient = sums.gradient - self._ridge * excess
         if second:
             sums.information[np.diag_indices_from(sums.information)] += self._ridge
         prior = min(max(sums.positives / sums.weight, 1e-9), 1 - 1e-9)

@@ -133,8 +133,8 @@ class Additive:
         coef[-1] += shift
         return Additive(
             coef,
-            [(factor * own, trees) for own, trees in self.trees],
-            [(factor * own, classifier) for own, classifier in self.classifiers],
+            [(factor * each, trees) for each, trees in self.trees],
+            [(factor * each, classifier) for each, classifier in self.classifiers],
         )
 
     def __add__(self, other: "Additive") -> "Additive":
@@ -299,7 +299,8 @@ class Recipe:
     def boost(self, rows: TreeRows, start: np.ndarray, e, follow: bool) -> "Boosted":
         """Until the held-out labels have not been explained better for some rounds."""
         boosting, labels, best = rows.boost(start, e), None, None
-        calm = CALM if follow else 0
+        most = self._settings.max_trees
+        calm = min(CALM, most) if follow else 0
         while True:
             if boosting.rounds >= calm:
                 labels = self.score_model(boosting.held, labels, steps=LOOK_STEPS)
@@ -309,12 +310,9 @@ class Recipe:
                     boosting.set_propensity(self.e(labels.phi))
                 if best is None or labels.log_likelihood > best[0]:
                     best = labels.log_likelihood, boosting.rounds, boosting.held.copy(), labels
-                last = max(best[1], calm)
-                if boosting.rounds >= self._settings.max_trees or (
-                    boosting.rounds - last >= PATIENCE
-                ):
+                if boosting.rounds >= min(most, max(best[1], calm) + PATIENCE):
                     break
-            boosting.grow(LOOK)
+            boosting.grow(min(LOOK, most - boosting.rounds))
         _, rounds, held, labels = best
         labels = self.score_model(held, labels)
         return Boosted(boosting.trees(rounds), held, rounds, labels, self.e(labels.phi))

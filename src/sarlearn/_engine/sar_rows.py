@@ -77,8 +77,8 @@ def unidentified(rows: Rows, columns: Columns) -> bool:
     """
     if not len(columns.of_propensity):
         return False
-    own = np.setdiff1d(columns.of_class, columns.of_propensity)
-    ends = rows.each(_ends, own)
+    others = np.setdiff1d(columns.of_class, columns.of_propensity)
+    ends = rows.each(_ends, others)
     low, high = np.min([end[0] for end in ends], axis=0), np.max([end[1] for end in ends], axis=0)
     return bool((low == high).all())  # a column with gaps counts as one that varies
 
@@ -243,8 +243,8 @@ class _Many:
             model = LabelModel(
                 scored.map(_pick, [1]), settings.score_penalties(share), positive=True
             )
-            own = model.fit(np.r_[boosted.labels.theta[:2], self._phi])
-            a, b = float(own.weights[0]), own.intercept
+            single = model.fit(np.r_[boosted.labels.theta[:2], self._phi])
+            a, b = float(single.weights[0]), single.intercept
             models[1] = models[1].scaled(a, b)
             scored = scored.map(_rescaled, a, b).settled()
         place = [("linear", "trees").index(name) for name in names]
@@ -255,7 +255,7 @@ class _Many:
             return model.fit(warm)
 
         stack = fit(place, few.fit.stack.theta)
-        alone = [fit([j], own.theta) for j, own in zip(place, few.fit.alone, strict=True)]
+        alone = [fit([j], one.theta) for j, one in zip(place, few.fit.alone, strict=True)]
         whole = Additive(np.zeros_like(models[0].coef)).scaled(1.0, stack.intercept)
         for j, weight in zip(place, stack.weights, strict=True):
             whole = whole + models[j].scaled(float(weight))

@@ -118,9 +118,9 @@ class Terms:
         """The same as a dense array, centred whatever ``X`` is; for few terms."""
         if not sparse.issparse(X):
             return self.transform(X)
-        columns, own = np.unique(self.column, return_inverse=True)
+        columns, place = np.unique(self.column, return_inverse=True)
         few = sparse.csr_array(X)[:, columns].toarray()
-        return replace(self, column=own.astype(np.intp)).transform(few)
+        return replace(self, column=place.astype(np.intp)).transform(few)
 
     def part(self, numbers: np.ndarray) -> "Terms":
         """Some of the terms."""

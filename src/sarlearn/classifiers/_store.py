@@ -85,8 +85,8 @@ def range_of(stack: LabelFit, alone: list[LabelFit], share: float) -> tuple[floa
     """Class priors that the data are compatible with."""
     p = np.clip(stack.class_prior, 1e-6, 1 - 1e-6)
     error = stack.prior_error() / (p * (1 - p))
-    off = logit(p) - logit(np.clip(alone[-1].class_prior, 1e-6, 1 - 1e-6))
-    half = REACH * np.sqrt(SAMPLING * error**2 + SHAPE * off**2 + FLOOR**2)
+    apart = logit(p) - logit(np.clip(alone[-1].class_prior, 1e-6, 1 - 1e-6))
+    half = REACH * np.sqrt(SAMPLING * error**2 + SHAPE * apart**2 + FLOOR**2)
     low, high = expit(logit(p) + np.array([-half, half]))
     return float(min(max(low, share), p)), float(high)
 
