@@ -164,9 +164,6 @@ def test_words_and_gaps_on_dask(here):
         model = sarlearn.SAREMClassifier([2], pos_label=pos_label)
         model.fit(parts, da.from_array(labels, chunks=100))
         assert model.class_prior_ == pytest.approx(told.class_prior_, abs=1e-8)
-    scar = sarlearn.SCARClassifier(random_state=0, pos_label="alpha")
-    scar.fit(parts, da.from_array(np.where(s, "alpha", "beta"), chunks=100))
-    assert scar.classes_.tolist() == ["beta", "alpha"]
     with pytest.warns(GuessedLabelWarning, match=f"{s.sum()} of {N} rows"):
         sarlearn.SAREMClassifier([2]).fit(
             parts, da.from_array(np.where(s, "two", "one"), chunks=100)
