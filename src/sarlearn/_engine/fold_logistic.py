@@ -200,8 +200,8 @@ class FoldLogistic:
                 size = np.where(short, size / 2, size)
             S, Y = new - here, new_gradient - gradient
             along = (S * Y).sum(axis=0)
-            curved = along > 1e-3 * size**2 * slope
-            rho = np.where(curved, 1.0 / np.where(along > 0, along, 1.0), 0.0)
+            convex = along > 1e-3 * size**2 * slope
+            rho = np.where(convex, 1.0 / np.where(along > 0, along, 1.0), 0.0)
             pairs = [*pairs, (S, Y, rho)][-MEMORY:]
             thetas[:, folds], gradient, value = new, new_gradient, new_value
 
