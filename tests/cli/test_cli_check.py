@@ -10,7 +10,8 @@ import pytest
 from sarlearn._view.parallel import WATCHER
 from sarlearn.cli import run
 from sarlearn.cli.check import _verdict
-from sarlearn.inspection import PropensitySelection, SCARTestResult
+from sarlearn.inspection._scar_test import SCARTestResult
+from sarlearn.inspection._selection import PropensitySelection
 
 
 @pytest.fixture

@@ -1,27 +1,14 @@
 """Look into a fitted model, and ask whether to trust it: plots, tests, intervals, sensitivity."""
 
-from sarlearn.inspection._bootstrap import BootstrapResult, bootstrap
+from sarlearn.inspection._bootstrap import bootstrap
 from sarlearn.inspection._drivers import unnamed_drivers
-from sarlearn.inspection._goodness import (
-    GoodnessOfFit,
-    GoodnessOfFitDisplay,
-    goodness_of_fit,
-)
-from sarlearn.inspection._history import HistoryTestResult, history_test
-from sarlearn.inspection._relative import RelativePrevalence, relative_prevalence
-from sarlearn.inspection._scar_test import SCARTestResult, scar_test
-from sarlearn.inspection._selection import (
-    PropensitySelection,
-    SelectionStep,
-    select_propensity_features,
-)
-from sarlearn.inspection._sensitivity import (
-    ScaledPropensity,
-    SensitivityResult,
-    sensitivity,
-)
+from sarlearn.inspection._goodness import GoodnessOfFitDisplay, goodness_of_fit
+from sarlearn.inspection._history import history_test
+from sarlearn.inspection._relative import relative_prevalence
+from sarlearn.inspection._scar_test import scar_test
+from sarlearn.inspection._selection import select_propensity_features
+from sarlearn.inspection._sensitivity import sensitivity
 from sarlearn.inspection.displays import (
-    ColumnImportance,
     PosteriorDisplay,
     ProbabilityDisplay,
     PropensityDisplay,
@@ -29,20 +16,10 @@ from sarlearn.inspection.displays import (
 )
 
 __all__ = [
-    "BootstrapResult",
-    "ColumnImportance",
-    "GoodnessOfFit",
     "GoodnessOfFitDisplay",
-    "HistoryTestResult",
     "PosteriorDisplay",
     "ProbabilityDisplay",
     "PropensityDisplay",
-    "PropensitySelection",
-    "RelativePrevalence",
-    "SCARTestResult",
-    "ScaledPropensity",
-    "SelectionStep",
-    "SensitivityResult",
     "bootstrap",
     "column_importance",
     "goodness_of_fit",

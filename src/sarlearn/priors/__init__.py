@@ -1,6 +1,6 @@
 """How many of the unlabelled are positive? Class-prior estimators, one file each."""
 
-from sarlearn.priors._compare import PriorComparison, compare_priors
+from sarlearn.priors._compare import compare_priors
 from sarlearn.priors._scores import out_of_fold_scores
 from sarlearn.priors.alphamax import AlphaMax, AlphaMaxN
 from sarlearn.priors.best_bin import BestBinEstimator
@@ -25,7 +25,6 @@ __all__ = [
     "KernelMean",
     "PearsonDivergence",
     "PenalizedL1",
-    "PriorComparison",
     "SAREMPrior",
     "TIcE",
     "compare_priors",
