@@ -76,7 +76,9 @@ def encode_labels(
     if len(classes) > 2:
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}: s has "
-            f"{_shown(classes)}; it must hold 0 (unlabelled) and 1 (labelled)."
+            f"{_shown(classes)}; it must hold 0 (unlabelled) and 1 (labelled). Rows that were "
+            "checked and found negative are 0 in s, and 0 in audited, which is NaN for rows that "
+            "nobody checked: fit(X, s, audited=...)."
         )
     if len(classes) < 2:
         unlabelled_only = meaning(classes[0]) is False

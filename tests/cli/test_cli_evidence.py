@@ -118,6 +118,43 @@ def test_class_priors_are_read():
         parse_class_prior("a lot")
 
 
+@pytest.mark.parametrize("method", ["cross-fit", "sar-em"])
+def test_verified_negatives_in_the_label_column(call, folder, truth, method):
+    """The same fit as with a column of audits; and a count of what is said to be unlabelled."""
+    table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str})
+    looked = (np.random.default_rng(0).random(1500) < 0.2) & ~truth
+    labelled = table["diagnosed"] == 1
+    table["found"] = np.where(looked, "no", "")
+    table["state"] = np.where(labelled, "malignant", np.where(looked, "benign", "unknown"))
+    table.to_csv(folder / "states.csv", index=False)
+    fit = ["fit", "states.csv", "--id", "patient_id", "--propensity", "age", "--method", method]
+    fit += ["--json", "--force"]
+    state = ["--label", "state", "--positive", "malignant", "--drop", "diagnosed,found"]
+    code, _, err = call(*fit, *state, "-o", "state.skops")
+    assert code == 2
+    assert "holds benign, malignant, unknown: besides" in err
+    assert "--negative benign" in err
+    assert "--unlabelled benign,unknown" in err
+    code, text, err = call(*fit, *state, "--negative", "benign", "-o", "state.skops")
+    assert code == 0, err
+    found = json.loads(text)
+    column = ["--label", "diagnosed", "--audited", "found", "--drop", "state"]
+    told = json.loads(call(*fit, *column, "-o", "column.skops")[1])
+    assert found["estimates"] == pytest.approx(told["estimates"])
+    assert found["certainty"]["n_audited"] == looked.sum()
+    code, text, err = call(*fit, *state, "--unlabelled", "benign,unknown", "-o", "plain.skops")
+    assert code == 0, err
+    plain = json.loads(text)
+    assert plain["data"] == found["data"]
+    assert plain["certainty"]["n_audited"] == 0
+    # What was checked and is negative stays so when the same table is scored.
+    assert call("predict", "state.skops", "states.csv", "-o", "state.csv", "--force")[0] == 0
+    posterior = pd.read_csv(folder / "state.csv")["posterior"].to_numpy()
+    assert (posterior[looked] == 0).all()
+    assert (posterior[labelled] == 1).all()
+    assert (posterior[~looked & ~labelled] > 0).all()
+
+
 def test_errors_name_what_is_wrong(call, folder, truth):
     fit = ["fit", "patients.csv", *COLUMNS, "-o", "bad.skops"]
     code, _, err = call(*fit, "--audited", "nothing")

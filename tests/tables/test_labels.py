@@ -56,8 +56,53 @@ def test_the_word_for_labelled_is_remembered():
 
 def test_positive_says_which_value_means_labelled():
     column = pd.Series(["sick", "well", None, "sick", "dead"])
-    found = parse_labels(column, "c", positive="sick")
+    found = parse_labels(column, "c", positive="sick", unlabelled=["well,dead"])
     assert found.labelled.tolist() == [True, False, False, True, False]
     assert parse_labels(pd.Series([1.0, 2.0]), "c", positive="2").labelled.tolist() == [False, True]
     with pytest.raises(ValueError, match="--positive: no row of 'c' holds 'ill'; it holds dead"):
         parse_labels(column, "c", positive="ill")
+
+
+THREE = ["malignant", "benign", "unknown", None, "malignant"]
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        (
+            THREE,
+            {"positive": "malignant"},
+            "holds benign, malignant, unknown and empty cells.*--negative benign if these rows "
+            "were checked and are negative, or --unlabelled benign,unknown if nobody knows",
+        ),
+        (["yes", "no", "unknown"], {}, "--negative no .*or --unlabelled no,unknown"),
+        ([1, 0, -1], {}, "holds -1, 0, 1: besides"),
+        (["m", "b", None], {"positive": "m"}, "holds b, m and empty cells"),
+        (THREE, {"positive": "malignant", "unlabelled": ["unknown"]}, "also holds benign"),
+        (THREE, {"positive": "malignant", "negative": ["malign"]}, "--negative: no row of 'c' ho"),
+        (THREE, {"positive": "malignant", "negative": ["malignant"]}, "is named twice"),
+    ],
+)
+def test_three_kinds_of_rows_are_asked_about(values, options, message):
+    with pytest.raises(ValueError, match=message):
+        parse_labels(pd.Series(values, dtype=object), "c", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "negative"),
+    [
+        ({"positive": "malignant", "negative": ["benign"]}, [1]),
+        ({"negative": ["benign"], "unlabelled": ["unknown"]}, [1]),
+        ({"unlabelled": ["unknown,benign"]}, []),
+    ],
+)
+def test_values_are_said_to_be_negative_or_unlabelled(options, negative):
+    found = parse_labels(pd.Series(THREE), "c", **options)
+    assert found.labelled.nonzero()[0].tolist() == [0, 4]
+    assert found.negative.nonzero()[0].tolist() == negative
+    assert found.word == "malignant"
+
+
+def test_spellings_of_one_answer_and_empty_cells_are_no_third_kind():
+    for values in (["Yes", "no", "NO ", ""], ["1.0", "0", "0.0"], [True, False, None]):
+        assert not parse_labels(pd.Series(values, dtype=object), "c").negative.any()

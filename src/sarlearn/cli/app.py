@@ -17,6 +17,17 @@ POSITIVE = click.option(
     help="Value of the label column that means labelled, where it is not 1, true, yes, labelled "
     "or the only one beside empty cells.",
 )
+NEGATIVE = click.option(
+    "--negative",
+    multiple=True,
+    help="Value of the label column for rows that were checked and are negative. May be repeated, "
+    "or a list: a,b.",
+)
+UNLABELLED = click.option(
+    "--unlabelled",
+    multiple=True,
+    help="Value of the label column for rows of which nothing is known, likewise.",
+)
 ID = click.option("--id", "id_column", help="Column that names the rows; not learned from.")
 DROP = click.option(
     "--drop", multiple=True, help="Column to leave out. May be repeated, or a list: a,b."
@@ -169,20 +180,8 @@ def app() -> None:
         "    --id patient -o model.skops --report report.html"
     )
 )
-@taking(
-    TABLE,
-    LABEL,
-    POSITIVE,
-    PROPENSITY,
-    PROPENSITY_ONLY,
-    ID,
-    DROP,
-    WEIGHT,
-    GROUPS,
-    RAW,
-    DATES,
-    reading,
-)
+@taking(TABLE, LABEL, POSITIVE, NEGATIVE, UNLABELLED)
+@taking(PROPENSITY, PROPENSITY_ONLY, ID, DROP, WEIGHT, GROUPS, RAW, DATES, reading)
 @click.option(
     "--method",
     type=click.Choice(["cross-fit", "sar-em"]),
@@ -351,7 +350,7 @@ def audit(**options) -> None:
     help="Column that may decide who among the positives gets labelled. May be repeated, or a "
     "list: a,b.",
 )
-@taking(POSITIVE, ID, DROP, RAW, DATES, reading)
+@taking(POSITIVE, NEGATIVE, UNLABELLED, ID, DROP, RAW, DATES, reading)
 @click.option("--flexible", is_flag=True, help="Let boosted trees help the class model.")
 @click.option(
     "--draws",

@@ -108,6 +108,8 @@ def fit(
         "label": roles.label,
         "label_word": found.rows.labels.word,
         "positive": roles.positive,
+        "negative": list(roles.negative),
+        "unlabelled": list(roles.unlabelled),
         "id": roles.id_column,
         "source": Path(table).name,
         "reading": reading,
@@ -169,7 +171,8 @@ def _refuse_on_dask(roles: Roles, reading: dict[str, Any]) -> None:
 
 
 def _refuse_in_batches(roles: Roles, audited: str | None) -> None:
-    for option, value in {"--groups": roles.groups, "--audited": audited}.items():
+    given = {"--groups": roles.groups, "--audited": audited, "--negative": roles.negative}
+    for option, value in given.items():
         if value:
             raise ValueError(
                 f"{option} needs the rows in memory, and this table is fitted in batches: leave it "

@@ -21,10 +21,11 @@ from sarlearn.cli.table import (
     is_file,
     read_audits,
     read_filled,
+    with_negatives,
 )
 from sarlearn.tables.audits import spread_answers
 from sarlearn.tables.columns import as_frame, values_of
-from sarlearn.tables.labels import Labels, parse_labels
+from sarlearn.tables.labels import Labels
 from sarlearn.tables.read import (
     Source,
     find_dialect,
@@ -93,7 +94,7 @@ class BatchTable:
         counts = self._count_labels()
         values = list(counts)
         column = nw.new_series(self.roles.label, values, backend="pyarrow")
-        self.labels: Labels = parse_labels(column, self.roles.label, positive=self.roles.positive)
+        self.labels: Labels = self.roles.labels(column)
         self._meaning = dict(zip(values, self.labels.labelled.tolist(), strict=True))
         self.n_rows = sum(counts.values())
         self.n_labelled = sum(n for value, n in counts.items() if self._meaning[value])
@@ -168,14 +169,17 @@ class DaskTable:
         label = self.roles.label
         seen = each_partition(self.parts[[label]], _distinct, label)
         different = _series(sorted(set().union(*seen), key=str))
-        self.labels = parse_labels(different, label, positive=roles.positive)
+        self.labels = self.roles.labels(different)
         self.s = self.parts[label].map_partitions(
-            _labels, label, self.labels.word, roles.positive, meta=(label, np.int64)
+            _labels, self.roles, self.labels.word, meta=(label, np.int64)
         )
         counts = np.sum(each_partition(self.s.to_frame(), _counts, label), axis=0)
         self.n_rows, self.n_labelled = map(int, counts)
         check_enough(self.n_labelled, self.n_rows, label)
         self._audits = self._read_audits(audited, probability)
+        if roles.negative:
+            parts = each_partition(self.parts[[label]], _negative, self.roles, self.labels.word)
+            self._audits = with_negatives(self._audits, np.concatenate(parts))
 
     def learned_from(self):
         """The table and its labels, where they lie."""
@@ -280,10 +284,13 @@ def _distinct(part, label: str) -> set:
     return set(values_of(as_frame(part)[label]))
 
 
-def _labels(part, label: str, word: str, positive: str | None):
-    found = parse_labels(part, label, word=word, positive=positive, must_occur=False)
-    labelled = found.labelled
-    return part.__class__(labelled.astype(np.int64), index=part.index, name=label)
+def _labels(part, roles: Roles, word: str):
+    labelled = roles.labels(part, word=word, must_occur=False).labelled
+    return part.__class__(labelled.astype(np.int64), index=part.index, name=roles.label)
+
+
+def _negative(part, roles: Roles, word: str) -> np.ndarray:
+    return roles.labels(part[roles.label], word=word, must_occur=False).negative
 
 
 def _counts(part, label: str) -> np.ndarray:

@@ -126,7 +126,8 @@ def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.n
         if label is not None:
             labels = read_labels(saved, frame, label)
             s = model.classes_[labels.labelled.astype(int)]
-            columns["posterior"] = model.predict_posterior(X, s)
+            posterior = model.predict_posterior(X, s)
+            columns["posterior"] = np.where(labels.negative, 0.0, posterior)
     return columns, as_frame(frame)
 
 
@@ -203,6 +204,8 @@ def read_labels(saved: SavedModel, frame, label: str) -> Labels:
         label,
         word=saved.notes.get("label_word"),
         positive=saved.notes.get("positive"),
+        negative=saved.notes.get("negative", ()),
+        unlabelled=saved.notes.get("unlabelled", ()),
         must_occur=False,
     )
 

@@ -56,7 +56,21 @@ class Roles:
     groups: str | None = None
     propensity_only: tuple[str, ...] = ()
     audits: tuple[str, ...] = ()
+    negative: tuple[str, ...] = ()
+    unlabelled: tuple[str, ...] = ()
     propensity_option: str = "--propensity"
+
+    def labels(self, column, *, word: str | None = None, must_occur: bool = True) -> Labels:
+        """The label column, understood."""
+        return parse_labels(
+            column,
+            self.label,
+            word=word,
+            positive=self.positive,
+            negative=self.negative,
+            unlabelled=self.unlabelled,
+            must_occur=must_occur,
+        )
 
     @property
     def left_out(self) -> list[str]:
@@ -162,13 +176,13 @@ def read_labelled(
     id_column = roles.id_column
     frame = read_table(table, text_columns=[id_column] if id_column else [], **reading)
     roles = roles.in_table(frame)
-    labels = parse_labels(frame[roles.label], roles.label, positive=roles.positive)
+    labels = roles.labels(frame[roles.label])
     check_enough(int(labels.labelled.sum()), len(labels.labelled), roles.label)
     warn_of_share(labels, roles.label)
     if id_column is not None:
         warn_of_repeats(frame, id_column)
     audits = read_audits(audited, audit_probability, frame, id_column)
-    return LabelledTable(frame, labels, roles, audits)
+    return LabelledTable(frame, labels, roles, with_negatives(audits, labels.negative))
 
 
 def warn_of_share(labels: Labels, label: str) -> None:
@@ -245,6 +259,20 @@ def read_audits(
     if probability is not None:
         found["audit_probability"] = numbers(as_frame(frame), [probability])[:, 0]
     return found
+
+
+def with_negatives(audits: dict[str, np.ndarray], negative: np.ndarray) -> dict[str, np.ndarray]:
+    """Audits, and rows that the label column says were checked and are negative."""
+    if not negative.any():
+        return audits
+    if set(audits) > {"audited"}:
+        raise ValueError(
+            "--negative does not go with an audit of rows that were drawn by chance (--audited "
+            "with probabilities): how the negative rows were chosen is not known. Name them in "
+            "--unlabelled."
+        )
+    found = audits.get("audited", np.full(len(negative), np.nan))
+    return {"audited": np.where(negative & np.isnan(found), 0.0, found)}
 
 
 def read_filled(audited: str, id_column: str | None):
