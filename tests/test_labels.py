@@ -175,4 +175,4 @@ def test_three_kinds_of_labels_are_refused_and_the_way_for_checked_rows_is_named
     X, s = rows()
     three = np.where(s, 1, np.where(np.arange(len(s)) % 2, 0, -1))
     with pytest.raises(ValueError, match=r"3 values \(-1, 0, 1\).*fit\(X, s, audited=\.\.\.\)"):
-        SAREMClassifier().fit(X, three)
+        sarlearn.SAREMClassifier().fit(X, three)
