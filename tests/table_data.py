@@ -41,6 +41,31 @@ def patients(n=1500, seed=0):
     return table, y, e
 
 
+def curved(n=1500, seed=0):
+    """A class that trees describe and lines do not; numbers and words with gaps, a skewed column.
+
+    Gives columns, labels and the true class. Labelling follows age and plan.
+    """
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.normal(50, 15, n),
+            "bmi": rng.normal(27, 4, n),
+            "plan": pd.Categorical(rng.choice(["none", "basic", "full", "it's"], n)),
+            "region": rng.choice(["north", "south", "east"], n),
+            "money": np.exp(2.5 * rng.standard_normal(n)),
+            "visits": rng.integers(0, 5, n).astype(float),
+        }
+    )
+    logit = ((X["age"] - 50) / 15) ** 2 + 1.5 * (X["region"] == "south") - 1.6
+    y = (logit + 0.4 * rng.logistic(size=n) > 0).to_numpy()
+    shift = X["plan"].map({"none": -1.5, "basic": -0.5, "full": 1.0, "it's": -0.5}).astype(float)
+    s = y & (rng.random(n) < expit(shift + 0.02 * (X["age"] - 50)))
+    for name, share in (("bmi", 0.1), ("age", 0.1), ("region", 0.05), ("plan", 0.05)):
+        X.loc[rng.random(n) < share, name] = None
+    return X, s.to_numpy().astype(int), y
+
+
 def adult_like(n, seed=0):
     """Adult from the data folder where it is present, a generated table otherwise; n rows.
 

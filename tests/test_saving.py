@@ -25,7 +25,7 @@ from conftest import make_pu
 from sarlearn import priors, saving
 from sarlearn.saving import load, load_file, save
 from sarlearn.tables import make_table_classifier
-from table_data import patients
+from table_data import curved, patients
 
 
 def public_estimators():
@@ -77,6 +77,24 @@ def test_round_trip_of_the_table_pipeline(tmp_path):
     assert found.notes == {"label": "diagnosed", "n": 3}
     assert found.versions["sarlearn"] == sarlearn.__version__
     assert os.listdir(tmp_path) == ["m.skops"]
+
+
+def test_round_trip_of_words_gaps_and_trees(tmp_path):
+    X, s, _ = curved(900)
+    model = sarlearn.SARClassifier(["age", "plan"]).fit(X, s)
+    assert model.class_logit_.trees, "the test is of trees"
+    save(model, tmp_path / "m.skops")
+    again = load(tmp_path / "m.skops")
+    for method in ("predict_proba", "predict_propensity"):
+        np.testing.assert_array_equal(getattr(again, method)(X), getattr(model, method)(X))
+    assert again.class_prior_range_ == model.class_prior_range_
+    assert again.summary() == model.summary()
+    # Trees that point to a feature that does not exist are not handed to LightGBM.
+    trees = again.class_logit_.trees[0][1]
+    trees.text = trees.text.replace("split_feature=", "split_feature=7", 1)
+    save(again, tmp_path / "forged.skops")
+    with pytest.raises(ValueError, match="stored trees are damaged"):
+        load(tmp_path / "forged.skops").predict_proba(X)
 
 
 @pytest.mark.filterwarnings("ignore")  # how well each fits the small data is not the question
