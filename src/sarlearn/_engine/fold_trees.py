@@ -21,8 +21,8 @@ LARGEST_WEIGHT = 1e30
 LEAST_CURVATURE = 1e-6
 PARAMETERS = {
     "objective": "none",
-    "learning_rate": 0.1,
-    "num_leaves": 15,
+    "learning_rate": 0.2,
+    "num_leaves": 8,
     "min_data_in_leaf": 20,
     "min_sum_hessian_in_leaf": 1e-3,
     "lambda_l2": 1.0,
@@ -57,8 +57,8 @@ def check_sizes(X, names=None, weight: np.ndarray | None = None) -> None:
         )
 
 
-# Many rows afford larger trees and longer steps, of which fewer are needed.
-LARGER = PARAMETERS | {"num_leaves": 31, "learning_rate": 0.2}
+# Many rows afford larger trees, of which fewer are needed.
+LARGER = PARAMETERS | {"num_leaves": 31}
 
 
 @dataclass

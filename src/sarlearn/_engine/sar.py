@@ -28,7 +28,7 @@ LIMIT = 12.0
 # Propensities given to a class model stay within these.
 LEAST_E, MOST_E = 0.01, 0.999
 # Rounds between looks at the held-out labels, before the propensity moves, and after the best look.
-LOOK, CALM, PATIENCE = 5, 20, 15
+LOOK, CALM, PATIENCE = 5, 10, 10
 # Label models see this many rows at a look.
 LOOK_ROWS, LOOK_STEPS = 10_000, 3
 # Ridges: on slopes of the joint start at least, and of its propensity; of a single score towards
