@@ -21,7 +21,7 @@ LEVEL = 0.95
 NARROW_AUDIT = 0.05
 # The range, on logits: REACH * sqrt(SAMPLING * SE^2 + SHAPE * (stack - one score)^2 + FLOOR^2).
 # What the scores disagree on is an error of shape, which more rows do not make smaller.
-REACH, SAMPLING, SHAPE, FLOOR = 1.7, 4.0, 3.0, 0.15
+REACH, SAMPLING, SHAPE, FLOOR = 1.7, 4.0, 3.0, 0.1
 # Widths of the range up to which the labels determine the class prior well, and roughly.
 WELL, ROUGHLY = 0.15, 0.3
 

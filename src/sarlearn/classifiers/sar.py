@@ -12,7 +12,7 @@ from sarlearn._engine.fold_trees import check_sizes
 from sarlearn._engine.sar import Settings
 from sarlearn._engine.sar_rows import Columns, learn, unidentified
 from sarlearn._validation import resolve_features
-from sarlearn.backends import refuse_dask
+from sarlearn.backends import is_batches, is_dask, refuse_dask
 from sarlearn.classifiers._boosting import refuse_sparse_gaps
 from sarlearn.classifiers._categories import CategoryCodes
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior
@@ -221,7 +221,10 @@ class SARClassifier(LearnsPropensity):
         self
         """
         models = self._checked_models(X)
-        self.categories_ = CategoryCodes.learn(X, self.categorical_features)
+        elsewhere = is_dask(X) or is_batches(X)
+        self.categories_ = (
+            CategoryCodes() if elsewhere else CategoryCodes.learn(X, self.categorical_features)
+        )
         given = self._input(
             self._encoded(X), y, sample_weight, audited, audit_probability, audit_round
         )
