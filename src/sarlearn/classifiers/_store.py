@@ -21,7 +21,8 @@ LEVEL = 0.95
 NARROW_AUDIT = 0.05
 # The range, on logits: REACH * sqrt(SAMPLING * SE^2 + SHAPE * (stack - one score)^2 + FLOOR^2).
 # What the scores disagree on is an error of shape, which more rows do not make smaller.
-REACH, SAMPLING, SHAPE, FLOOR = 1.7, 4.0, 3.0, 0.1
+# One score alone has nothing to disagree with, so that its standard error counts for more.
+REACH, SAMPLING, SAMPLING_ALONE, SHAPE, FLOOR = 1.7, 4.0, 8.0, 3.0, 0.1
 # Widths of the range up to which the labels determine the class prior well, and roughly.
 WELL, ROUGHLY = 0.15, 0.3
 
@@ -86,7 +87,8 @@ def range_of(stack: LabelFit, alone: list[LabelFit], share: float) -> tuple[floa
     p = np.clip(stack.class_prior, 1e-6, 1 - 1e-6)
     error = stack.prior_error() / (p * (1 - p))
     apart = logit(p) - logit(np.clip(alone[-1].class_prior, 1e-6, 1 - 1e-6))
-    half = REACH * np.sqrt(SAMPLING * error**2 + SHAPE * apart**2 + FLOOR**2)
+    sampling = SAMPLING if len(alone) > 1 else SAMPLING_ALONE
+    half = REACH * np.sqrt(sampling * error**2 + SHAPE * apart**2 + FLOOR**2)
     low, high = expit(logit(p) + np.array([-half, half]))
     return float(min(max(low, share), p)), float(high)
 

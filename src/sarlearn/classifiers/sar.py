@@ -93,8 +93,9 @@ class SARClassifier(LearnsPropensity):
         model; how many unlabelled rows were audited.
     label_frequency_ : float
         Share of the positives that is labelled.
-    score_weights_ : ndarray of shape (n_class_models,)
-        ``a_j``, of each class model.
+    class_models_, score_weights_ : tuple and ndarray
+        The class models that were fitted, and ``a_j`` of each. Trees are left out beside a linear
+        model where the class has more columns than there are rows.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_terms) and (1,)
         Of the propensity, in logits, per unit of each of ``propensity_terms_``.
     propensity_terms_ : list of str
@@ -235,6 +236,7 @@ class SARClassifier(LearnsPropensity):
             check_sizes(given.X, names)
         columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
         given = self._class_rows(given)
+        models = self._affordable(models, given)
         chosen = Columns(self.classifier_features_, columns, self.categories_.columns)
         if not self.single_sample:
             given = replace(given, rows=with_background(given.rows))
@@ -270,6 +272,14 @@ class SARClassifier(LearnsPropensity):
             raise ValueError(f"class_models names no class model, or one twice: {models!r}.")
         if any(not isinstance(model, str) for model in models):
             refuse_dask(X, "SARClassifier with a classifier in class_models")
+        return models
+
+    def _affordable(self, models: tuple, given: Input) -> tuple:
+        """Without trees beside a linear model where there are more columns than rows, as in text:
+        they add little there, and cost hundreds of times as much."""
+        if len(self.classifier_features_) > given.rows.shape[0] and "linear" in models:
+            models = tuple(model for model in models if model != "trees")
+        self.class_models_ = models
         return models
 
     def _checked_groups(self, groups, given: Input) -> np.ndarray | None:
