@@ -186,7 +186,7 @@ def examine(
         driver_z=driver_z,
         strong_driver=strong_driver(Z, columns, labelled, weight) if linear else {},
         nonlinear_z=nonlinear_z,
-        leaks=leaking(raw, labelled),
+        leaks=_leaks(raw, labelled),
         label_share=float(np.average(labelled, weights=weight)),
         chance=_chance(expit(eta), weight, total),
         sure=grid.probability_quantile(0.99),
@@ -204,3 +204,8 @@ def _score(at, labelled, attributes, tried: np.ndarray, weight, *, of_class: boo
     eta, zeta = at
     sums = score_sums(eta, zeta, labelled, attributes, tried, of_class=of_class, weight=weight)
     return sums.z
+
+
+def _leaks(X, labelled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found = leaking(X, labelled)
+    return np.array([j for j, _ in found], dtype=np.intp), np.array([area for _, area in found])

@@ -6,7 +6,7 @@ the propensity, the penalty and the start of the trees are; then linear scores, 
 model are fitted once more, to all rows, with that propensity held until the last step.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.copies import deal_folds, fold_of, hash_rows, joined, mixed
 from sarlearn._engine.fold_logistic import FoldLogistic, held_out
 from sarlearn._engine.label_fit import LabelFit, LabelModel, weights
+from sarlearn._engine.leakage import leaking
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar import (
     LEAST_E,
@@ -56,13 +57,14 @@ class Columns:
 
 @dataclass
 class Learned:
-    """What was found, and how columns become terms."""
+    """What was found, how columns become terms, and terms that all but determine the label."""
 
     fit: SARFit
     terms: Terms
     attributes: Terms
     share: float
     n_seen_by_trees: int
+    leaks: list[tuple[int, float]] = field(default_factory=list)
 
     def logit(self, X, columns: Columns) -> np.ndarray:
         """The class logit of rows in memory."""
@@ -110,7 +112,8 @@ def learn(
         columns.codes(),
     )
     recipe = Recipe(sample, settings)
-    found = Learned(recipe.fit(), terms, attributes, rows_of.share, len(sample.labelled))
+    leaks = leaking(sample.Z, sample.labelled)
+    found = Learned(recipe.fit(), terms, attributes, rows_of.share, len(sample.labelled), leaks)
     if number is None:
         return found
     return _Many(rows, rows_of, columns, settings, seed, found).fit()

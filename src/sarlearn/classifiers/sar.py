@@ -12,7 +12,7 @@ from sarlearn._engine.fold_trees import check_sizes
 from sarlearn._engine.sar import Settings
 from sarlearn._engine.sar_rows import Columns, learn, unidentified
 from sarlearn._validation import resolve_features
-from sarlearn.backends import is_batches, is_dask, refuse_dask
+from sarlearn.backends import elsewhere, refuse_dask
 from sarlearn.classifiers._boosting import refuse_sparse_gaps
 from sarlearn.classifiers._categories import CategoryCodes
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior
@@ -222,10 +222,7 @@ class SARClassifier(LearnsPropensity):
         self
         """
         models = self._checked_models(X)
-        elsewhere = is_dask(X) or is_batches(X)
-        self.categories_ = (
-            CategoryCodes() if elsewhere else CategoryCodes.learn(X, self.categorical_features)
-        )
+        self.categories_ = self._categories(X)
         given = self._input(
             self._encoded(X), y, sample_weight, audited, audit_probability, audit_round
         )
@@ -290,6 +287,13 @@ class SARClassifier(LearnsPropensity):
         if groups.ndim != 1 or len(groups) != n_given:
             raise ValueError(f"groups must hold one value per row, {n_given}; got {groups.shape}.")
         return groups if given.kept is None else groups[given.kept]
+
+    @elsewhere(dask="_no_categories", batches="_no_categories")
+    def _categories(self, X) -> CategoryCodes:
+        return CategoryCodes.learn(X, self.categorical_features)
+
+    def _no_categories(self, X) -> CategoryCodes:
+        return CategoryCodes()
 
     def _encoded(self, X):
         return self.categories_.encode(X)
