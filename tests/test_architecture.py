@@ -24,7 +24,7 @@ FLOORS = [
     ["metrics", "tables", "labelling"],
     ["priors", "_view", "datasets"],
     ["audit", "baselines", "inspection"],
-    ["reporting", "saving", "onnx", "sql"],
+    ["reporting", "saving", "onnx", "sql", "_sql_text"],
     ["demo"],
     ["cli"],
     ["__main__"],

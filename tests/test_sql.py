@@ -15,15 +15,16 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScaler
 
-from sarlearn import CrossFitSARClassifier, SAREMClassifier, SCARClassifier, to_sql
+from sarlearn import SARClassifier, SAREMClassifier, SCARClassifier, to_sql
 from sarlearn.cli import run as command
 from sarlearn.saving import save
 from sarlearn.sql import DIALECTS
-from sarlearn.tables import make_table_classifier
-from table_data import patients
+from sarlearn.tables import TableEncoder, make_table_classifier
+from table_data import curved, patients
 
 HOSTILE = ["a b", 'quo"te', "semi;--", "o'clock", "naïve ✓", "back\\slash", "select", "b`tick"]
 
@@ -220,12 +221,103 @@ def test_hostile_levels(database):
     assert_scores(database, make_table_classifier(["word"]).fit(X, s), X)
 
 
-def test_cross_fit_and_one_label_frequency(database):
+def test_one_label_frequency(database):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(600, 3)), columns=list("abc"))
     s = (2 * X["a"] > rng.normal(size=600)) & (rng.random(600) < 0.4)
-    assert_scores(database, CrossFitSARClassifier(["c"], cv=3, random_state=0).fit(X, s), X)
     assert_scores(database, SCARClassifier(random_state=0).fit(X, s), X)
+
+
+# -- linear terms and trees ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tree_model():
+    X, s, _ = curved(900)
+    return SARClassifier(["age", "plan"], max_iter=20).fit(X, s)
+
+
+def kinds_of_splits(model):
+    """What the trees of a model decide by: numbers and gaps either way, and categories."""
+    found, nodes = set(), [tree["tree_structure"] for tree in model.class_logit_.trees[0][1].dump()]
+    while nodes:
+        node = nodes.pop()
+        if "left_child" in node:
+            nodes += [node["left_child"], node["right_child"]]
+            found.add((node["decision_type"], node["missing_type"], node["default_left"]))
+    return found
+
+
+def test_trees_gaps_and_categories(database, tree_model):
+    numbers = {("<=", "NaN", True), ("<=", "NaN", False), ("<=", "None", True)}
+    assert numbers <= kinds_of_splits(tree_model), "all kinds of splits are to be tested"
+    assert {"=="} <= {kind for kind, _, _ in kinds_of_splits(tree_model)}
+    X, _, _ = curved(900)
+    assert_scores(database, tree_model, X)
+    new, _, _ = curved(60, seed=5)
+    new["plan"] = (["unheard of", None, "it's", "none", "full"] * 12)[: len(new)]
+    new["region"] = ["nowhere", None, "", "north", "south", "east"] * 10
+    for name in ("money", "visits"):  # no gap in fit
+        new.loc[::3, name] = np.nan
+    new.loc[::4, "money"] = 1e12  # far outside of what was seen
+    new.loc[1::4, "age"] = -1e9
+    assert_scores(database, tree_model, new)
+
+
+@pytest.mark.parametrize("class_models", [("linear",), ("trees",)])
+def test_one_class_model_and_categories_that_are_numbers(database, class_models):
+    X, s, _ = curved(700, seed=1)
+    X = X.drop(columns=["plan", "region"]).to_numpy(dtype=float)
+    model = SARClassifier([0], class_models=class_models, categorical_features=[3], max_iter=20)
+    model.fit(X, s)
+    dialect, engine = database
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame.loc[:9, "d"] = [np.nan, 17.0] * 5
+    found = engine.scores(frame, to_sql(model, dialect, columns=list("abcd")).select("t", keep=[]))
+    new = frame.to_numpy()
+    for name, values in (
+        ("probability", model.predict_proba(new)[:, 1]),
+        ("propensity", model.predict_propensity(new)),
+    ):
+        np.testing.assert_allclose(found[name].astype(float), values, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("step", [TableEncoder(), StandardScaler()], ids=["table", "scaler"])
+def test_trees_after_a_step(database, step):
+    X, s, _ = curved(700, seed=2)
+    if isinstance(step, StandardScaler):
+        X = X[["money", "age", "bmi"]]
+    model = make_pipeline(step, SARClassifier([0], max_iter=20)).fit(X, s)
+    dialect, engine = database
+    found = engine.scores(X, to_sql(model, dialect).select("t", keep=[]))
+    Z = model[0].transform(X)
+    for name, values in (
+        ("probability", model.predict_proba(X)[:, 1]),
+        ("propensity", model[-1].predict_propensity(Z)),
+    ):
+        np.testing.assert_allclose(found[name].astype(float), values, rtol=1e-11, atol=1e-12)
+
+
+def test_text_where_numbers_were_is_no_wrong_number_for_trees(tree_model):
+    X, _, _ = curved(3)
+    X["bmi"] = ["abc", 27.0, None]
+    connection = sqlite3.connect(":memory:")
+    X.to_sql("t", connection, index=False, dtype={"bmi": "REAL"})
+    found = pd.read_sql_query(to_sql(tree_model, "sqlite").select("t", keep=[]), connection)
+    for score in ("probability", "propensity", "posterior"):
+        assert found[score].isna().tolist() == [True, False, False]
+
+
+def test_what_sql_cannot_hold_of_a_class_model_is_refused():
+    X, s, _ = curved(400)
+    numbers = X[["age", "money"]].fillna(50)
+    own = SARClassifier(["age"], class_models=["linear", GaussianNB()]).fit(numbers, s)
+    with pytest.raises(ValueError, match="not the GaussianNB in class_models"):
+        to_sql(own)
+    numbers["over 50"] = pd.Categorical(numbers["age"] > 50)
+    truth = SARClassifier(["age"], class_models=["linear"]).fit(numbers, s)
+    with pytest.raises(ValueError, match=r"texts or numbers; \"over 50\" has False"):
+        to_sql(truth)
 
 
 def test_extreme_logits_neither_overflow_nor_stop(database):

@@ -82,7 +82,7 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
     See Also
     --------
     load : Load a model saved by ``save``.
-    to_sql : Turn a fitted model with logistic classifier and propensity into SQL expressions.
+    to_sql : Turn a fitted model into SQL expressions, to score rows where they lie.
     sarlearn.onnx.to_onnx : Turn a fitted logistic ``SAREMClassifier`` into an ONNX graph.
 
     Examples

@@ -1,7 +1,8 @@
-"""Fitted linear models as SQL expressions, to score rows in the database that holds them."""
+"""Fitted models as SQL expressions, to score rows in the database that holds them."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,66 +10,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from sarlearn._engine.terms import FARTHEST, VALUE, Terms
+from sarlearn._sql_text import DIALECTS, Dialect, number, posterior, scaled, sigmoid, term, total
+from sarlearn.classifiers import SARClassifier
+from sarlearn.classifiers.base import LearnsPropensity
 from sarlearn.tables.columns import MISSING
 from sarlearn.tables.encoder import TableEncoder
 
 __all__ = ["SQLScores", "to_sql"]
-
-# exp() of a larger number overflows a double, and some databases then stop with an error.
-LIMIT = 700
-# Terms per pair of brackets.
-BRACKET = 50
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a database writes names, texts, types and the functions that are needed."""
-
-    number: str
-    text: str
-    quote: str = '"'
-    backslashes: bool = False  # whether a backslash in a text begins an escape
-    least: str = "LEAST"
-    greatest: str = "GREATEST"
-    # What takes NaN for a gap, as Python does; empty where the database stores none.
-    without_nan: str = "NULLIF({x}, CAST('NaN' AS {number}))"
-    # What holds for a value that is a number; elsewhere the cast complains by itself.
-    is_number: str = ""
-
-    def name(self, name: str) -> str:
-        """A column's name in quotes, whatever it contains."""
-        if not name or "\0" in name:
-            raise ValueError(f"A database cannot have a column called {name!r}.")
-        return f"{self.quote}{name.replace(self.quote, 2 * self.quote)}{self.quote}"
-
-    def literal(self, text: str) -> str:
-        """A text in quotes, whatever it contains."""
-        if "\0" in text:
-            raise ValueError(f"A database cannot hold the value {text!r}.")
-        if not self.backslashes:
-            return "'" + text.replace("'", "''") + "'"
-        for raw, escaped in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
-            text = text.replace(raw, escaped)
-        return f"'{text}'"
-
-
-DIALECTS = {
-    "duckdb": Dialect("DOUBLE", "VARCHAR"),
-    "postgres": Dialect("DOUBLE PRECISION", "TEXT"),
-    "sqlite": Dialect(
-        "REAL",
-        "TEXT",
-        least="MIN",
-        greatest="MAX",
-        without_nan="{x}",
-        is_number="typeof({column}) IN ('integer', 'real')",
-    ),
-    "spark": Dialect("DOUBLE", "STRING", quote="`", backslashes=True),
-    "snowflake": Dialect("DOUBLE", "VARCHAR", backslashes=True),
-    "bigquery": Dialect(
-        "FLOAT64", "STRING", quote="`", backslashes=True, without_nan="IF(IS_NAN({x}), NULL, {x})"
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -127,17 +76,16 @@ def to_sql(
     columns: Sequence[str] | None = None,
     labelled: str | None = None,
 ) -> SQLScores:
-    """Turn a fitted model with logistic classifier and propensity into SQL expressions.
+    """Turn a fitted model into SQL expressions, to score rows where they lie.
 
-    The expressions hold the whole model, with what the table pipeline does to the columns before:
-    gaps, levels, rare and unknown ones, scales. They give what ``predict_proba``,
-    ``predict_propensity`` and ``predict_posterior`` give, to rounding.
+    The expressions hold the whole model: gaps, categories, scales, and a CASE per tree. They give
+    what ``predict_proba``, ``predict_propensity`` and ``predict_posterior`` give, to rounding.
 
     Parameters
     ----------
     model : fitted classifier, or a pipeline that ends in one
-        Any learner of this package with a linear ``coef_``. Before it may stand what
-        :func:`~sarlearn.make_table_classifier` puts there, a ``StandardScaler`` or a
+        A :class:`~sarlearn.SARClassifier`, or any learner of this package with a linear ``coef_``.
+        Before it may stand a :class:`~sarlearn.tables.TableEncoder`, a ``StandardScaler`` or a
         ``MinMaxScaler``.
     dialect : {"duckdb", "postgres", "sqlite", "spark", "snowflake", "bigquery"}
         The first three are tested against a running database.
@@ -150,26 +98,22 @@ def to_sql(
     Returns
     -------
     SQLScores
-        Probability, propensity and posterior; ``query(table)`` puts them into a ``SELECT``.
-
-    See Also
-    --------
-    sarlearn.onnx.to_onnx : A model for other runtimes.
+        Probability, propensity and posterior; ``select(table)`` puts them into a ``SELECT``.
 
     Notes
     -----
     Columns that were numbers in ``fit`` must be numbers in the database, and finite: Python
-    refuses infinite ones, SQL does not. Columns of levels must hold the same texts as in ``fit``;
-    truth values may be booleans, or 0 and 1 where a database has none.
+    refuses infinite ones, SQL does not. Columns of categories must hold the same values as in
+    ``fit``; truth values may be booleans, or 0 and 1 where a database has none.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from sarlearn import SAREMClassifier, to_sql
+    >>> from sarlearn import SARClassifier, to_sql
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame({"size": rng.normal(size=500), "seen": rng.normal(size=500)})
     >>> s = (X["size"] > 0) & (rng.random(500) < 1 / (1 + np.exp(-X["seen"])))
-    >>> model = SAREMClassifier(["seen"]).fit(X, s)
+    >>> model = SARClassifier(["seen"]).fit(X, s)
     >>> scores = to_sql(model, "sqlite")
     >>> import sqlite3
     >>> database = sqlite3.connect(":memory:")
@@ -183,21 +127,27 @@ def to_sql(
     check_is_fitted(model)
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     learner = steps[-1]
-    _refuse_nonlinear(learner)
+    additive = isinstance(learner, SARClassifier)
+    if not additive:
+        _refuse_nonlinear(learner)
     before = [step for step in steps[:-1] if step not in (None, "passthrough")]
     database = DIALECTS[dialect]
     if before and isinstance(before[0], TableEncoder):
-        terms_of, complete = _table_terms(database, before, columns), None
+        table = _encoded_columns(database, before, columns)
     else:
-        terms_of, complete = _plain_terms(database, before, learner, columns)
-    eta = _logit(terms_of(learner.coef_[0]), float(learner.intercept_[0]))
-    zeta = _propensity_logit(learner, terms_of)
-    scores = {"probability": _sigmoid(eta, database)}
+        table = _plain_columns(database, before, learner, columns, gaps=additive)
+    zeta: str | None
+    if additive:
+        eta, zeta = _additive_logits(table, learner, database)
+    else:
+        eta = _linear(table, learner.coef_[0], learner.intercept_[0])
+        zeta = _propensity_logit(table, learner)
+    scores = {"probability": sigmoid(eta, database)}
     if zeta is not None:
-        scores["propensity"] = _sigmoid(zeta, database)
-        scores["posterior"] = _posterior(eta, zeta, labelled, database)
-    if complete is not None:
-        scores = {name: f"CASE WHEN {complete} THEN {s} END" for name, s in scores.items()}
+        scores["propensity"] = sigmoid(zeta, database)
+        scores["posterior"] = posterior(eta, zeta, labelled, database)
+    if table.complete:
+        scores = {name: f"CASE WHEN {table.complete} THEN {s} END" for name, s in scores.items()}
     return SQLScores(dialect, **scores)
 
 
@@ -207,8 +157,8 @@ def _refuse_nonlinear(learner) -> None:
         if getattr(learner, "classifier_", None) is not None:
             what += f" with a {type(learner.classifier_).__name__}"
         raise ValueError(
-            f"to_sql writes linear models, not {what}. Score it in Python ('sarlearn "
-            "predict'), or fit the logistic classifier."
+            f"to_sql writes linear models and SARClassifier, not {what}. Score it in Python "
+            "('sarlearn predict'), or fit the logistic classifier."
         )
     if hasattr(learner, "propensity_estimator_"):
         raise ValueError(
@@ -218,38 +168,35 @@ def _refuse_nonlinear(learner) -> None:
         )
 
 
-def _propensity_logit(learner, terms_of: Callable) -> str | None:
-    if hasattr(learner, "propensity_coef_"):
-        coef = np.zeros(learner.coef_.shape[1])
-        coef[learner.propensity_features_] = learner.propensity_coef_[0]
-        return _logit(terms_of(coef), float(learner.propensity_intercept_[0]))
-    if hasattr(learner, "predict_propensity"):  # one number for all rows
-        c = float(learner._propensity(np.zeros((1, learner.coef_.shape[1])))[0])
-        return _number(float(np.log(c) - np.log1p(-min(c, 1 - 1e-16))))
-    return None
-
-
 # -- the columns of the table ----------------------------------------------------------------------
 
 
-def _table_terms(dialect: Dialect, before: list, columns) -> Callable[[np.ndarray], list[str]]:
-    """A function that gives the terms of a linear model in the columns of a table."""
-    encoder = before[0]
-    if len(before) > 1:
-        raise ValueError(_unknown_step(before[1]))
-    if columns is not None:
-        raise ValueError("columns is for models without column names; this one knows them.")
-    if getattr(encoder, "dates_", None):
-        raise ValueError(
-            f"The column {next(iter(encoder.dates_))!r} holds dates, which to_sql does not "
-            "translate: put the days since an event into the table, and fit to these."
-        )
-    return lambda coef: [*_numeric_terms(dialect, encoder, coef), *_levels(dialect, encoder, coef)]
+@dataclass
+class _Table:
+    """The columns of a model as SQL: numbers, NULL where they have gaps; and when to trust them.
+
+    ``levels`` has, of a column of categories, the condition that holds for each code; ``as_is``
+    what may stand for a value where NaN, which is above all numbers, may be told as one.
+    """
+
+    values: list[str]
+    complete: str = ""
+    levels: dict[int, list[str]] = field(default_factory=dict)
+    as_is: list[str] | None = None
 
 
-def _plain_terms(dialect: Dialect, before: list, learner, columns) -> tuple[Callable, str]:
-    """The same in columns of numbers, and a condition that none of them is missing."""
-    n_columns = before[0].n_features_in_ if before else learner.coef_.shape[1]
+def _numbers(dialect: Dialect, names: Iterable[str]) -> tuple[list[str], str]:
+    """Columns of numbers, NULL for gaps, and a condition that none of them holds anything else."""
+    columns = [dialect.name(str(name)) for name in names]
+    values = [f"CAST({column} AS {dialect.number})" for column in columns]
+    values = [dialect.without_nan.format(x=value, number=dialect.number) for value in values]
+    strange = [dialect.is_number.format(column=column) for column in columns]
+    return values, " AND ".join(strange if dialect.is_number else [])
+
+
+def _plain_columns(dialect: Dialect, before: list, learner, columns, gaps: bool) -> _Table:
+    """Columns as they are, or scaled; where the learner takes no gaps, none may be missing."""
+    n_columns = before[0].n_features_in_ if before else _n_columns(learner)
     shift, divisor = _affine(before, n_columns)
     names = columns
     if names is None:
@@ -260,15 +207,87 @@ def _plain_terms(dialect: Dialect, before: list, learner, columns) -> tuple[Call
             + (" and no names for them; give columns=[...]." if names is None else "")
             + (f", and columns has {len(names)}." if names is not None else "")
         )
-    values = [f"CAST({dialect.name(str(name))} AS {dialect.number})" for name in names]
-    known = [dialect.without_nan.format(x=value, number=dialect.number) for value in values]
-
-    def terms_of(coef: np.ndarray) -> list[str]:
-        scaled = map(_scaled, values, shift, divisor)
-        return [_term(c, value) for c, value in zip(coef, scaled, strict=True) if c]
-
+    codes = learner.categories_.by_column if gaps else {}
+    values, numbers = _numbers(dialect, [n for j, n in enumerate(names) if j not in codes])
     # LEAST and GREATEST pass over NULL in some databases, and a gap would become a sure score.
-    return terms_of, f"({_sum(known)}) IS NOT NULL"
+    complete = numbers if gaps else f"({total(values)}) IS NOT NULL"
+    for j in codes:
+        values.insert(j, dialect.name(str(names[j])))
+    levels = {
+        j: [_is_level(dialect, values[j], level) for level in known] for j, known in codes.items()
+    }
+    as_is = None if before else [dialect.name(str(name)) for name in names]
+    return _Table(list(map(scaled, values, shift, divisor)), complete, levels, as_is)
+
+
+def _n_columns(learner) -> int:
+    return learner.coef_.shape[1] if hasattr(learner, "coef_") else learner.n_features_in_
+
+
+def _is_level(dialect: Dialect, column: str, level: Any) -> str:
+    if isinstance(level, str):
+        return f"{column} = {dialect.literal(level)}"
+    if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
+        raise ValueError(
+            f"to_sql writes categories that are texts or numbers; {column} has {level!r}."
+        )
+    return f"CAST({column} AS {dialect.number}) = {number(level)}"
+
+
+def _encoded_columns(dialect: Dialect, before: list, columns) -> _Table:
+    """The columns that a table encoder makes, gaps and rare and unknown levels as it takes them."""
+    encoder = before[0]
+    if len(before) > 1:
+        raise ValueError(_unknown_step(before[1]))
+    if columns is not None:
+        raise ValueError("columns is for models without column names; this one knows them.")
+    if getattr(encoder, "dates_", None):
+        raise ValueError(
+            f"The column {next(iter(encoder.dates_))!r} holds dates, which to_sql does not "
+            "translate: put the days since an event into the table, and fit to these."
+        )
+    found: dict[int, str] = {}
+    known, numbers = _numbers(dialect, encoder.numeric_)
+    for index, name in enumerate(encoder.numeric_):
+        where, inside = encoder.encode_values(name, [encoder.imputer_.statistics_[index]])
+        value = known[index]
+        if name in encoder.log_units_:
+            unit = number(encoder.log_units_[name])
+            value = f"(SIGN({value}) * LN(1.0 + ABS({value}) / {unit}))"
+        center, scale = encoder.scaler_.mean_[index], encoder.scaler_.scale_[index]
+        found[where[0]] = f"COALESCE({scaled(value, center, scale)}, {number(inside[0, 0])})"
+        for gap in where[1:]:
+            found[gap] = f"CASE WHEN {known[index]} IS NULL THEN 1.0 ELSE 0.0 END"
+    for index, name in enumerate(encoder.categorical_):
+        found |= _one_hot(
+            dialect, encoder, name, list(map(str, encoder.one_hot_.categories_[index]))
+        )
+    return _Table([found[position] for position in range(len(found))], numbers)
+
+
+def _one_hot(dialect: Dialect, encoder, name: str, known: list[str]) -> dict[int, str]:
+    """Columns of 0 and 1 of the levels of text: rare and unknown ones, too."""
+    unknown = "x" * (1 + max(map(len, known)))  # a text that is none of these
+    where, inside = encoder.encode_values(name, [*known, MISSING, unknown])
+    column = dialect.name(name)
+    text = f"CAST({column} AS {dialect.text})"
+    is_truth = set(known) <= {"True", "False", MISSING}
+    conditions = []
+    for level in known:
+        spelled = ("true", "1") if level == "True" else ("false", "0")
+        written = [*spelled, spelled[0][0]] if is_truth and level != MISSING else [level]
+        right = ", ".join(map(dialect.literal, written))
+        conditions.append(f"{'LOWER' if is_truth else 'TRIM'}({text}) IN ({right})")
+    found = {}
+    for position, (*marks, gap, other) in zip(where, inside.T, strict=True):
+        cases = [f"WHEN {column} IS NULL OR TRIM({text}) = '' THEN {gap:.1f}"]
+        cases += [
+            f"WHEN {condition} THEN {mark:.1f}"
+            for condition, mark in zip(conditions, marks, strict=True)
+            if mark != other
+        ]
+        found[int(position)] = f"CASE {' '.join(cases)} ELSE {other:.1f} END"
+    return found
 
 
 def _affine(before: Iterable, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -290,114 +309,102 @@ def _affine(before: Iterable, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
 def _unknown_step(step) -> str:
     return (
         f"to_sql does not know how to write the step {step!r}. Before the learner may stand a "
-        "TableEncoder (make_table_classifier), a StandardScaler or a MinMaxScaler without clip."
+        "TableEncoder, a StandardScaler or a MinMaxScaler without clip."
     )
 
 
-def _numeric_terms(dialect: Dialect, encoder, coef: np.ndarray) -> list[str]:
-    """Numbers, scaled; a gap counts with the median, and with its own coefficient."""
-    terms = []
-    logarithms = getattr(encoder, "log_units_", {})
-    for index, name in enumerate(encoder.numeric_):
-        weight = coef[index]
-        where, inside = encoder.encode_values(name, [encoder.imputer_.statistics_[index]])
-        gaps = [k for k in where if k != index]
-        gap = weight * inside[0, list(where).index(index)] + coef[gaps].sum()
-        if not weight and not gap:
+# -- logits ----------------------------------------------------------------------------------------
+
+
+def _linear(table: _Table, coef: np.ndarray, intercept: float) -> str:
+    terms = [term(c, value) for c, value in zip(coef, table.values, strict=True) if c]
+    return total([*terms, number(intercept)])
+
+
+def _propensity_logit(table: _Table, learner) -> str | None:
+    if hasattr(learner, "propensity_features_") and hasattr(learner, "propensity_coef_"):
+        coef = np.zeros(len(table.values))
+        coef[learner.propensity_features_] = learner.propensity_coef_[0]
+        return _linear(table, coef, learner.propensity_intercept_[0])
+    if isinstance(learner, LearnsPropensity):  # one number for all rows
+        c = float(learner._propensity(np.zeros((1, learner.coef_.shape[1])))[0])
+        return number(float(np.log(c) - np.log1p(-min(c, 1 - 1e-16))))
+    return None
+
+
+def _additive_logits(table: _Table, learner, dialect: Dialect) -> tuple[str, str]:
+    """Of the class, with its trees, and of the propensity."""
+    model = learner.class_logit_
+    if model.classifiers:
+        raise ValueError(
+            "to_sql writes linear class models and trees, not the "
+            f"{type(model.classifiers[0][1]).__name__} in class_models. Score the model in Python "
+            "('sarlearn predict')."
+        )
+    parts = _of_terms(table, learner.terms_, model.coef[:-1], dialect)
+    own = [
+        (table.values[j], (table.as_is or table.values)[j], table.levels.get(j, []))
+        for j in learner.classifier_features_
+    ]
+    for factor, trees in model.trees:
+        grown = [_tree(tree["tree_structure"], own) for tree in trees.dump()]
+        if grown and factor:
+            parts.append(term(factor, total(grown)))
+    of_propensity = _of_terms(table, learner.attributes_, learner.phi_[:-1], dialect)
+    return (
+        total([*parts, number(model.coef[-1])]),
+        total([*of_propensity, number(learner.phi_[-1])]),
+    )
+
+
+def _of_terms(table: _Table, terms: Terms, coef: np.ndarray, dialect: Dialect) -> list[str]:
+    """One expression per column: its value within the terms' ends, its gaps, its levels."""
+    found = []
+    for j in np.unique(terms.column):
+        here = np.flatnonzero(terms.column == j)
+        own, weight = terms.part(here), coef[here]
+        if not weight.any():
             continue
-        column = dialect.name(name)
-        value = f"CAST({column} AS {dialect.number})"
-        known = dialect.without_nan.format(x=value, number=dialect.number)
-        if name in logarithms:
-            unit = _number(logarithms[name])
-            value = f"(SIGN({value}) * LN(1.0 + ABS({value}) / {unit}))"
-        center, scale = encoder.scaler_.mean_[index], encoder.scaler_.scale_[index]
-        term = _term(weight, _scaled(value, center, scale))
-        if dialect.is_number:  # anything else makes the score NULL, not a wrong number
-            known_number = dialect.is_number.format(column=column)
-            terms.append(
-                f"CASE WHEN {known} IS NULL THEN {_number(gap)} WHEN {known_number} THEN {term} END"
-            )
-        else:
-            terms.append(f"CASE WHEN {known} IS NULL THEN {_number(gap)} ELSE {term} END")
-    return terms
 
+        def effect(value: float, own=own, weight=weight, j=j) -> str:
+            row = np.full((1, j + 1), value)
+            return number((own.transform(row) @ weight)[0])
 
-def _levels(dialect: Dialect, encoder, coef: np.ndarray) -> list[str]:
-    """Levels of text, as the encoder itself takes them: rare and unknown ones, too."""
-    terms = []
-    for index, name in enumerate(encoder.categorical_):
-        known = [str(level) for level in encoder.one_hot_.categories_[index]]
-        unknown = _unlike(known)
-        where, inside = encoder.encode_values(name, [*known, MISSING, unknown])
-        *effects, gap, other = inside @ coef[where]
-        if not any(effects) and not gap and not other:
+        value = table.values[j]
+        if j in table.levels:
+            cases = [
+                f"WHEN {condition} THEN {effect(code)}"
+                for code, condition in enumerate(table.levels[j])
+            ]
+            found.append(f"CASE {' '.join(cases)} ELSE {effect(np.nan)} END")
             continue
-        column = dialect.name(name)
-        text = f"CAST({column} AS {dialect.text})"
-        is_truth = set(known) <= {"True", "False", MISSING}
-        empty = f"{column} IS NULL OR TRIM({text}) = ''"
-        cases = [f"WHEN {empty} THEN {_number(gap)}"]
-        for level, effect in zip(known, effects, strict=True):
-            if effect != other:
-                spelled = ("true", "1") if level == "True" else ("false", "0")
-                written = [*spelled, spelled[0][0]] if is_truth and level != MISSING else [level]
-                left = f"LOWER({text})" if is_truth else f"TRIM({text})"
-                right = ", ".join(map(dialect.literal, written))
-                condition = f"{left} IN ({right})" if len(written) > 1 else f"{left} = {right}"
-                cases.append(f"WHEN {condition} THEN {_number(effect)}")
-        terms.append(f"CASE {' '.join(cases)} ELSE {_number(other)} END")
-    return terms
+        known = []
+        for kind, c, center, scale in zip(own.kind, weight, own.center, own.scale, strict=True):
+            if kind == VALUE:
+                moved = scaled(value, center, scale)
+                ends = f"{dialect.least}({dialect.greatest}({moved}, -{FARTHEST}), {FARTHEST})"
+                known.append(term(c, ends))
+            else:
+                known.append(number(c * np.clip(-center / scale, -FARTHEST, FARTHEST)))
+        gap = effect(np.nan)
+        found.append(f"CASE WHEN {value} IS NULL THEN {gap} ELSE {' + '.join(known)} END")
+    return found
 
 
-def _unlike(known: list[str]) -> str:
-    """A text that is none of these."""
-    return "x" * (1 + max(map(len, known)))
-
-
-# -- arithmetic ------------------------------------------------------------------------------------
-
-
-def _number(value: Any) -> str:
-    """A number with all its digits; with an exponent it is a double, not a decimal."""
-    if not np.isfinite(value):
-        raise ValueError(f"The model holds {value!r}, which cannot be written in SQL.")
-    text = f"{float(value):.16e}"
-    return f"({text})" if text.startswith("-") else text
-
-
-def _scaled(value: str, shift: float, divisor: float) -> str:
-    moved = f"({value} - {_number(shift)})" if shift else value
-    return f"{moved} / {_number(divisor)}" if divisor != 1 else moved
-
-
-def _term(weight: float, value: str) -> str:
-    return f"{_number(weight)} * ({value})"
-
-
-def _logit(terms: list[str], intercept: float) -> str:
-    return _sum([*terms, _number(intercept)])
-
-
-def _sum(parts: list[str]) -> str:
-    """In brackets of a few terms each: some databases nest expressions only so deep."""
-    while len(parts) > BRACKET:
-        groups = [parts[k : k + BRACKET] for k in range(0, len(parts), BRACKET)]
-        parts = [f"({' + '.join(group)})" for group in groups]
-    return " + ".join(parts)
-
-
-def _exp(logit: str, dialect: Dialect) -> str:
-    """``exp`` of a logit that neither overflows nor underflows."""
-    return f"EXP({dialect.least}({dialect.greatest}({logit}, -{LIMIT}.0), {LIMIT}.0))"
-
-
-def _sigmoid(logit: str, dialect: Dialect) -> str:
-    return f"(1.0 / (1.0 + {_exp(f'-({logit})', dialect)}))"
-
-
-def _posterior(eta: str, zeta: str, labelled: str | None, dialect: Dialect) -> str:
-    """``f (1 - e) / (1 - f e)``, which is ``1 / (1 + exp(-eta) + exp(zeta - eta))``."""
-    against = f"{_exp(f'-({eta})', dialect)} + {_exp(f'({zeta}) - ({eta})', dialect)}"
-    hidden = f"(1.0 / (1.0 + {against}))"
-    return hidden if labelled is None else f"CASE WHEN {labelled} THEN 1.0 ELSE {hidden} END"
+def _tree(node: dict[str, Any], columns: list[tuple[str, str, list[str]]]) -> str:
+    """A tree of LightGBM as nested CASE expressions; what is NULL goes to ELSE."""
+    if "leaf_value" in node:
+        return number(node["leaf_value"])
+    threshold, (value, as_is, levels) = node["threshold"], columns[node["split_feature"]]
+    first, last = "left_child", "right_child"
+    if node["decision_type"] == "==":  # gaps, and levels of which there were none, go right
+        chosen = [int(code) for code in threshold.split("||")]
+        condition = " OR ".join(levels[code] for code in chosen if code < len(levels)) or "1 = 0"
+    else:
+        # Where no row of the fit had a gap, LightGBM takes gaps for 0.
+        gaps_left = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0
+        first, last = (last, first) if gaps_left else (first, last)
+        compared = f"{value} >" if gaps_left else f"{as_is} <="
+        condition = f"{compared} {number(threshold)}"
+    sides = (_tree(node[side], columns) for side in (first, last))
+    return "CASE WHEN {} THEN {} ELSE {} END".format(condition, *sides)

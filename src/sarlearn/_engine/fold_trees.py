@@ -185,14 +185,21 @@ class Trees:
 
     def predict(self, X) -> np.ndarray:
         """Sum over the trees, one number per row."""
+        scores = self._loaded().predict(as_input(X), raw_score=True, num_threads=1)
+        return np.asarray(scores, dtype=float)
+
+    def dump(self) -> list[dict[str, Any]]:
+        """The trees, as LightGBM describes them."""
+        return self._loaded().dump_model()["tree_info"]
+
+    def _loaded(self):
         if self._booster is None:
             import lightgbm
 
             if not self.checked:
                 check_text(self.text, self.n_features)
             self._booster = lightgbm.Booster(model_str=self.text)
-        scores = self._booster.predict(as_input(X), raw_score=True, num_threads=1)
-        return np.asarray(scores, dtype=float)
+        return self._booster
 
     def __getstate__(self):
         return {"text": self.text, "n_features": self.n_features}
