@@ -1,1 +1,0 @@
-"""Does boosting with biased labels keep what it promises?"""

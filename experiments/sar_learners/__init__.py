@@ -1,1 +1,0 @@
-"""Learners from biased labels against each other, ours and those of other packages."""

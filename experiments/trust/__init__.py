@@ -1,1 +1,0 @@
-"""Can the checks be trusted? Sizes, power, coverage and bias, by simulation."""
