@@ -1,6 +1,5 @@
 """The tables of a run, from its CSVs: the same rows for the terminal and for README.md."""
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +10,6 @@ from benchmarks.workloads import BY_KEY
 
 # Targets of each workload: times faster than the naive way at the paper's stop.
 FASTER = {"a": 80, "b": 80, "c": 150, "d": 150, "e": 150, "f": 30}
-# Finished fits of pysarpu and of SAR-EM on the same labels.
-LEARNERS = Path(__file__).parents[1] / "experiments" / "sar_learners" / "results" / "benchmark"
 PASSES = 45
 SMALL_MS = {"4,000 x 200 sparse": 60, "6,500 x 21": 15, "546 x 9": 3}
 NAMES = {
@@ -38,7 +35,6 @@ def tables(folder: Path) -> list[Table]:
     made = [
         targets(folder),
         speed(folder),
-        peer(),
         detail(folder),
         endpoints(folder),
         scaling(folder),
@@ -90,8 +86,7 @@ def speed(folder: Path) -> Table:
         "CPU seconds on one thread, best of several (iterations in brackets). What is 'about' a "
         "number is extrapolated: the naive way from iterations timed at both ends of its path, "
         "times the iterations that the same path takes in sarlearn. pysarpu has a start and a "
-        "stop of its own; cut off before its end it has no time, and no ratio is made of it. "
-        "Where it ends is in the next table."
+        "stop of its own; cut off before its end it has no time, and no ratio is made of it."
     )
     checks = [number(m.get("naive"), "check") for m in by_workload(folder).values()]
     known = [check for check in checks if check]
@@ -101,39 +96,6 @@ def speed(folder: Path) -> Table:
             f"{min(known):.2f} to {max(known):.2f} of the time it took."
         )
     return Table("Speed", header, rows, note)
-
-
-def peer() -> Table:
-    """pysarpu and SAR-EM on the same labels, where pysarpu ended: the benchmark of learners."""
-    seconds: dict[str, dict[tuple, float]] = {"pysarpu": {}, "SAR-EM": {}}
-    planned = 0
-    for name in (
-        "mechanisms",
-        "mechanisms_pysarpu",
-        "three_attributes",
-        "three_attributes_pysarpu",
-    ):
-        with (LEARNERS / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-            for row in csv.DictReader(stream):
-                if row["method"] not in seconds:
-                    continue
-                planned += row["method"] == "pysarpu"
-                key = tuple(row[field] for field in ("dataset", "mechanism", "told", "repeat"))
-                if not row["error"]:
-                    seconds[row["method"]][key] = float(row["cpu_seconds"])
-    both = sorted(seconds["pysarpu"].keys() & seconds["SAR-EM"].keys())
-    rows = []
-    for dataset in dict.fromkeys(key[0] for key in both):
-        keys = [key for key in both if key[0] == dataset]
-        theirs, ours = (np.median([seconds[m][key] for key in keys]) for m in seconds)
-        ratios = np.median([seconds["pysarpu"][key] / seconds["SAR-EM"][key] for key in keys])
-        rows.append([dataset, str(len(keys)), short(theirs), short(ours), _whole(float(ratios))])
-    header = ["data set, at most 2,400 rows", "labellings", "pysarpu, CPU s", "SAR-EM, CPU s"]
-    note = (
-        "Medians over labellings of `experiments/sar_learners`, each fit in its own way, scored in "
-        f"its report. pysarpu ended in {len(seconds['pysarpu'])} of {planned} fits."
-    )
-    return Table("pysarpu where it ends", [*header, "median ratio"], rows, note)
 
 
 def detail(folder: Path) -> Table:

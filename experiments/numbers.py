@@ -2,12 +2,12 @@
 
 In any markdown file a number is followed by a mark that renders as nothing::
 
-    The class prior is off by 0.030<!--= crossfit.prior.cross-fit --> on average.
+    The class prior is off by 0.042<!--= paper.prior.AlphaMax --> on average.
 
 ``python -m experiments numbers`` puts the number of that name before each mark of every text, and
 ``--check`` only says which differ, in texts and in generated reports; both take files to look at
-these alone. A format may follow the name: ``<!--= trust.power|.0% -->``; in a table the bar that
-separates them is written with a backslash, or else it ends the cell.
+these alone. A format may follow the name: ``<!--= outside.scar_size.all|.0% -->``; in a table the
+bar that separates them is written with a backslash, or else it ends the cell.
 """
 
 import re
@@ -79,125 +79,9 @@ def all_numbers() -> Numbers:
     return found
 
 
-def _cells(study: str, grid: str, experiment: str) -> pd.DataFrame:
-    """Finished cells; methods named without spaces and commas, as names of numbers are."""
-    rows = pd.read_csv(HERE / study / "results" / grid / f"{experiment}.csv")
-    rows = rows[rows["error"].isna()]
-    if "method" in rows:
-        rows = rows.assign(method=rows["method"].map(_name))
-    return rows
-
-
 def _name(method: str) -> str:
     """A method as part of a name: ``SAR-EM, C=10`` is ``SAR-EM/C10``."""
     return method.replace(", ", "/").replace("=", "").replace(" ", "-")
-
-
-def _wide(rows: pd.DataFrame, key: list[str], score: str) -> pd.DataFrame:
-    """A row for each cell of the key that all methods have, a column for each method."""
-    return rows.pivot(index=key, columns="method", values=score).dropna()
-
-
-def crossfit_numbers() -> Numbers:
-    """Cross-fitting: fresh seeds, all rows, three attributes, many columns told."""
-    found: Numbers = {}
-    for name, grid, experiment in (
-        ("prior", "fresh_seeds", "crossfit_prior"),
-        ("all_rows", "all_rows", "all_rows"),
-    ):
-        rows = _cells("crossfit", grid, experiment)
-        error = _wide(rows, ["dataset", "label_frequency", "repeat"], "prior_error").abs()
-        found |= {f"{name}.{method}": error[method].mean() for method in error}
-        found[f"{name}.cells"] = len(error)
-        for dataset, means in error.groupby("dataset").mean().iterrows():
-            found |= {f"{name}.{_name(str(dataset))}.{m}": value for m, value in means.items()}
-        for other, suffix in (("SAR-EM", ""), ("SAR-EM/C10", "_C10")):
-            worse = error["cross-fit"] - error[other]
-            found[f"{name}.worse{suffix}"] = (worse > 0).sum()
-            found[f"{name}.worse_by_0.05{suffix}"] = (worse > 0.05).sum()
-        much = error.index[error["cross-fit"] - error["SAR-EM"] > 0.05]
-        ours = rows[rows["method"] == "cross-fit"].set_index(error.index.names)
-        found[f"{name}.worse_by_0.05_and_wide"] = (ours["high"] - ours["low"] > 0.2)[much].sum()
-        worst = (error["cross-fit"] - error["SAR-EM"]).idxmax()
-        found |= {f"{name}.worst.{method}": error.loc[worst, method] for method in error}
-    three = _cells("crossfit", "fresh_seeds", "crossfit_three_attributes").groupby("method")
-    for score in ("f1", "propensity_error", "accuracy"):
-        found |= {f"three.{score}.{m}": v for m, v in three[score].mean().items()}
-    most = _cells("crossfit", "every_column", "verdict_most")
-    for told, part in most.groupby("told"):
-        means = part.groupby("method")["accuracy"].mean()
-        found |= {f"{told}_told.accuracy.{method}": value for method, value in means.items()}
-    return found
-
-
-def sar_learners_numbers() -> Numbers:
-    """Learners under five mechanisms, and what wrong attributes cost."""
-    found: Numbers = {}
-    rows = _cells("sar_learners", "benchmark", "mechanisms")
-    means = rows.groupby(["mechanism", "dataset", "method"])
-    accuracy = means["accuracy"].mean().unstack("method")
-    prior = rows.assign(error=rows["prior_error"].abs())
-    prior = prior.groupby(["mechanism", "dataset", "method"])["error"].mean().unstack("method")
-    for method in ("SAR-EM", "SAR-EM/C10", "cross-fit"):
-        found[f"mushroom.along.{method}"] = accuracy.loc[("along", "Mushroom"), method]
-    found["pairs"] = len(accuracy)
-    for other, suffix in (("SAR-EM", ""), ("SAR-EM/C10", "_C10")):
-        found[f"accuracy_worse{suffix}"] = (accuracy["cross-fit"] < accuracy[other]).sum()
-        worse = prior["cross-fit"] > prior[other]
-        found[f"prior_worse{suffix}"] = worse.sum()
-        for dataset, count in worse.groupby("dataset").sum().items():
-            found[f"prior_worse{suffix}.{_name(str(dataset))}"] = count
-    told = pd.concat(
-        _cells("sar_learners", "benchmark", name)
-        for name in ("wrong_attributes", "wrong_attributes_all")
-    )
-    key = ["dataset", "repeat", "method"]
-    wide = told.pivot(index=key, columns="told", values="accuracy")
-    for method, part in wide.groupby("method"):
-        for name in part:
-            both = part[[name, "true"]].dropna() if name != "true" else part[["true"]].dropna()
-            words = str(name).replace(" ", "_")
-            found[f"told_{words}.accuracy.{method}"] = both[name].mean()
-            if name != "true":
-                found[f"told_{words}.cost.{method}"] = (both["true"] - both[name]).mean()
-    return found
-
-
-def trust_numbers() -> Numbers:
-    """Sizes, power, selection, coverage and bias of the checks."""
-    found: Numbers = {}
-    size = pd.concat(_cells("trust", "simulations", name) for name in ("size_500", "size_5000"))
-    shares = _share(size, ["n_rows", "label_frequency", "attributes"])
-    found |= {"size.low": shares.min(), "size.high": shares.max(), "size.conditions": len(shares)}
-    found["size.fewest_data_sets"] = (
-        size.groupby(["n_rows", "label_frequency", "attributes"])["tested"].sum().min()
-    )
-    power = _share(_cells("trust", "simulations", "power"), ["generator", "n_rows", "attributes"])
-    found["power.strong_1000"] = power.loc[("strong", 1000, 1)]
-    blind = _share(_cells("trust", "simulations", "power_class"), ["generator", "n_rows"])
-    found |= {"power.class.low": blind.min(), "power.class.high": blind.max()}
-    selection = _cells("trust", "simulations", "selection")
-    found |= {
-        "selection.true": selection["true_found"].mean(),
-        "selection.false": selection["false_found"].mean(),
-    }
-    for name, decay in (("intervals", "decay_1"), ("intervals_decayed", "decay_0.9")):
-        rows = _cells("trust", "simulations", name)
-        covered = [
-            rows[column].sum() / rows["tested"].sum()
-            for column in rows
-            if column in {f"class_prior_{m}" for m in ("bca", "percentile", "information")}
-        ]
-        found |= {f"coverage.{decay}.low": min(covered), f"coverage.{decay}.high": max(covered)}
-    scores = _cells("trust", "simulations", "scores")
-    off = [abs(scores[c].mean()) for c in scores if re.fullmatch(r"estimated_\w+(?<!_se)_mean", c)]
-    found |= {"scores.estimated.low": min(off), "scores.estimated.high": max(off)}
-    return found
-
-
-def _share(rows: pd.DataFrame, key: list[str]) -> pd.Series:
-    sums = rows.groupby(key)[["rejected", "tested"]].sum()
-    return sums["rejected"] / sums["tested"]
 
 
 def paper_numbers() -> Numbers:
@@ -269,47 +153,28 @@ def benchmark_numbers() -> Numbers:
     }
 
 
-def boosting_numbers() -> Numbers:
-    """Boosted trees: cells that all three methods have finished, and what a fit costs."""
+def learner_numbers() -> Numbers:
+    """What is said of each learner on the cells that choose and on those that judge."""
+    from .harness.report_tools import grouped
+    from .learner import report
+
     found: Numbers = {}
-    folder = HERE / "boosting" / "results" / "benchmark"
-    key = ["dataset", "mechanism", "attributes", "max_rows", "repeat"]
-    for name in ("nine", "small", "many_attributes", "wrong_attributes"):
-        if not (folder / f"{name}.csv").exists():
-            continue
-        rows = _cells("boosting", "benchmark", name)
-        for score in ("prior_error", "propensity_error", "auc", "log_loss", "cpu_seconds"):
-            cells = _wide(rows[rows[score].notna()], key, score)
-            cells = cells.abs() if score == "prior_error" else cells
-            found |= {f"{name}.{score}.{method}": cells[method].mean() for method in cells}
-            found[f"{name}.cells"] = len(cells)
-    if (BENCHMARKS / "boosting.csv").exists():
-        for row in pd.read_csv(BENCHMARKS / "boosting.csv").itertuples():
-            found[f"cost.{_name(row.data)}.{row.rows}"] = row.ratio
-    return found
-
-
-def honesty_numbers() -> Numbers:
-    """How often a learner is wrong, silent, and covers, on cells that its rules had not seen."""
-    from .honesty.report import HERE as FOLDER
-    from .honesty.report import bad_by_word, judged, shares
-
-    path = FOLDER / "results" / "honesty" / "judge.csv"
-    found: Numbers = {}
-    for learner, rows in judged(path).items() if path.exists() else ():
-        found["cells"] = len(rows)
-        found |= {f"{learner}.{_name(what)}": share for what, share in shares(rows).items()}
-        found |= {f"{learner}.{_name(w)}.bad": share for w, share in bad_by_word(rows).items()}
+    for part in report.PARTS:
+        for learner, rows in grouped(report.cells_of(part), "learner").items():
+            said = report.measures(rows).items()
+            found |= {
+                f"{part}.{learner}.{_name(what)}": value
+                for what, value in said
+                if what not in report.GROUPS
+            }
+            found[f"{part}.{learner}.error"] = sum(map(report.error, rows)) / len(rows)
+            found[f"{part}.cells"] = len(rows)
     return found
 
 
 STUDIES: dict[str, Callable[[], Numbers]] = {
-    "honesty": honesty_numbers,
-    "boosting": boosting_numbers,
+    "learner": learner_numbers,
     "paper": paper_numbers,
-    "crossfit": crossfit_numbers,
-    "sar_learners": sar_learners_numbers,
-    "trust": trust_numbers,
     "evidence": evidence_numbers,
     "outside": outside_numbers,
     "benchmarks": benchmark_numbers,

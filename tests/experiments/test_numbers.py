@@ -8,7 +8,6 @@ from experiments.__main__ import main
 from experiments.numbers import MARK, all_numbers, differences, update
 
 from experiments import tracked
-from sarlearn import CrossFitSARClassifier
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,9 +40,8 @@ def test_everything_that_has_numbers_is_looked_at(made):
     assert looked_at >= {
         "README.md",
         "docs/how_good/index.md",
-        "docs/user_guide/boosting.md",
+        "docs/user_guide/priors.md",
         "experiments/README.md",
-        "experiments/crossfit/IDEAS.md",
         "experiments/paper/RESULTS.md",
         "experiments/paper/results/full/tables/class_prior.csv",
         "benchmarks/README.md",
@@ -67,32 +65,11 @@ def test_a_difference_names_the_line():
 
 
 def test_a_stale_report_is_found(read_once, monkeypatch, capsys):
-    path = ROOT / "experiments" / "trust" / "REPORT.md"
-    other = path.read_text(encoding="utf-8").replace("# Can the checks", "# May the checks")
+    path = ROOT / "experiments" / "learner" / "REPORT.md"
+    other = path.read_text(encoding="utf-8").replace("# How good is", "# How bad is")
     monkeypatch.setattr(tracked, "reports", lambda: {path: other})
     assert main(["numbers", "--check"]) == 1
-    assert "experiments/trust/REPORT.md: line 1 is '# Can the checks" in capsys.readouterr().out
-
-
-def test_numbers_in_docstrings_are_those_of_the_tables(numbers):
-    """A docstring has no marks: its sentences are made again of the tables."""
-    text = " ".join(CrossFitSARClassifier.__doc__.split())
-    for sentence in [
-        "error of the class prior fell from {crossfit.prior.SAR-EM:.3f} to "
-        "{crossfit.prior.cross-fit:.3f}.",
-        "in {crossfit.prior.worse:.0f} of the {crossfit.prior.cells:.0f} cells, in "
-        "{crossfit.prior.worse_by_0.05:.0f} of them by more than 0.05",
-        "at worst {crossfit.prior.worst.cross-fit:.2f} against {crossfit.prior.worst.SAR-EM:.2f}",
-        "bold probabilities: {crossfit.three.f1.cross-fit:.3f} against "
-        "{crossfit.three.f1.SAR-EM:.3f} with three",
-        "With ``C=10`` it is {crossfit.three.f1.cross-fit/C10:.3f};",
-        "accuracy {sar_learners.told_none.accuracy.cross-fit:.2f} against "
-        "{sar_learners.told_none.accuracy.SAR-EM:.2f} on pairs",
-    ]:
-        filled = re.sub(
-            r"\{([^:]+):([^}]+)\}", lambda m: format(numbers[m.group(1)], m.group(2)), sentence
-        )
-        assert filled in text
+    assert "experiments/learner/REPORT.md: line 1 is '# How good is" in capsys.readouterr().out
 
 
 def test_the_readme_marks_its_numbers():
@@ -133,7 +110,7 @@ def test_the_command_checks_and_writes(tmp_path, capsys, numbers):
 
 def test_some_numbers_by_hand(numbers):
     """Read off the reports, which are made by other code from the same tables."""
-    assert numbers["crossfit.prior.cross-fit"] == pytest.approx(0.0241, abs=5e-5)
-    assert numbers["sar_learners.told_none.cost.cross-fit"] == pytest.approx(0.191, abs=5e-4)
-    assert numbers["trust.size.high"] == pytest.approx(0.069, abs=5e-4)
-    assert numbers["crossfit.prior.worse"] == 25
+    assert numbers["learner.judge.cross-fit.error/usual"] == pytest.approx(0.061, abs=5e-4)
+    assert numbers["learner.judge.boosted.good/warned"] == pytest.approx(0.145, abs=5e-4)
+    assert numbers["outside.balanced_accuracy.NTC-tMI"] == pytest.approx(0.722, abs=5e-4)
+    assert numbers["evidence.audit.suggested.50"] == pytest.approx(0.036, abs=5e-4)

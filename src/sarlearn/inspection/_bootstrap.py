@@ -247,7 +247,7 @@ def bootstrap(
     estimate would vary, not how far a wrong propensity, class model or ``decay`` below 1 shifts it.
     The steps of a pipeline before the last stay as they were fitted.
 
-    **Measured** (``experiments/trust``; 2,000 rows, both models right): with ``decay=1``
+    **Measured** (``experiments/VERDICTS.md``; 2,000 rows, both models right): with ``decay=1``
     the 95 % intervals held class prior and label frequency in 93 to 95 % of 500 data sets. With
     ``decay=0.9`` the class prior came out 0.06 too high, and its intervals held the truth in 22 %
     of 50: they are about the wrong value.

@@ -164,7 +164,7 @@ def scar_test(
         Inverse penalty of both models, on the scaled columns: weak, but not absent. With few
         labels an unpenalised class model is too steep, data simulated from it are too clear, and
         the test rejects too often: with 50 labels and five attributes 7.2 % of 1,000 true SCAR
-        data sets at ``C=100``, 6.3 % at 10 (``experiments/trust``).
+        data sets at ``C=100``, 6.3 % at 10 (``experiments/VERDICTS.md``).
     flexible : bool, default=False
         Whether ``f`` also gets a boosted score, see :func:`select_propensity_features`.
     n_jobs : int or None, default=None

@@ -140,7 +140,7 @@ def select_propensity_features(
     the form of the class model. Leaving a true attribute out costs far more than one too many: in
     doubt, use the whole shortlist.
 
-    **Measured** (``experiments/trust``): on 20 newsgroups, three true attributes among 6 to
+    **Measured** (``experiments/VERDICTS.md``): on 20 newsgroups, three true attributes among 6 to
     9 candidates, it found 2.96 of the three and 0.13 others, exactly the three in 87 % of 144
     labellings. On numeric tables (Breast Cancer, IJCNN, Cover Type), where no class model here is
     right, it found the one true attribute in 45 to 90 % of 20 labellings each, and where none drove

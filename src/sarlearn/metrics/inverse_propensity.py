@@ -99,7 +99,7 @@ def ipw_scores(
     a positive may be, and labels are only given to positives. Rows must not have been used to fit
     the classifier. A score can leave [0, 1] by chance.
 
-    **Measured** on 500 simulated sets of 2,000 held-out rows (``experiments/trust``): with
+    **Measured** on 500 simulated sets of 2,000 held-out rows (``experiments/VERDICTS.md``): with
     the true propensities every score is unbiased, within 0.6 standard errors; with SAR-EM's, whose
     form was not quite the true one, ROC AUC came out 0.03 too high, precision 0.06 and average
     precision 0.07, and scores spread up to three and a half times as far. If the propensities are

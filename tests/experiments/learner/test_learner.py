@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiments.harness.cells import load_configuration
-from experiments.learner import cases, report, tables
 
-from experiments.learner import cells
+from experiments.learner import cases, cells, report, tables
 
 GRID = Path(__file__).parents[3] / "experiments" / "learner" / "learner.toml"
 
