@@ -1,17 +1,24 @@
 """ONNX graphs against onnxruntime: the same classes, probabilities and propensities."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from conftest import make_pu
-from sarlearn import SAREMClassifier
+from sarlearn import (
+    KnownPropensityClassifier,
+    SARClassifier,
+    SAREMClassifier,
+    SCARClassifier,
+)
 from sarlearn.onnx import to_onnx
-from sarlearn.tables import make_table_classifier
-from table_data import patients
+from table_data import curved
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -34,8 +41,8 @@ def test_the_graph_agrees_with_the_model(fits_alone, data, columns, dtype):
     model = SAREMClassifier(columns).fit(data.X, data.s)
     X = data.X.astype(dtype)
     label, probabilities, propensity = run(to_onnx(model, dtype=dtype), X)
-    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-5)
-    np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(X), atol=1e-5)
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(X), atol=1e-6)
     assert (label == model.predict(X)).all()
 
 
@@ -43,20 +50,59 @@ def test_steps_before_the_model_are_part_of_the_graph(data):
     model = make_pipeline(StandardScaler(), SAREMClassifier([1])).fit(data.X * 9 + 4, data.s)
     X = (data.X * 9 + 4).astype(np.float32)
     _, probabilities, propensity = run(to_onnx(model), X)
-    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-5)
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-6)
     expected = model[-1].predict_propensity(model[:-1].transform(X))
-    np.testing.assert_allclose(propensity[:, 0], expected, atol=1e-5)
+    np.testing.assert_allclose(propensity[:, 0], expected, atol=1e-6)
 
 
-def test_the_last_step_of_a_table_classifier(data):
-    table, _, _ = patients(500)
-    model = make_table_classifier(["plan"], drop=["patient_id", "diagnosed"])
-    model.fit(table, table["diagnosed"])
-    with pytest.raises(TypeError, match=r"convert its last step, to_onnx\(model\[-1\]\)"):
-        to_onnx(model)
-    Z = model[0].transform(table).to_numpy(dtype=np.float32)
-    _, _, propensity = run(to_onnx(model[-1]), Z)
-    np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(table), atol=1e-5)
+@pytest.fixture(scope="module")
+def tree_model():
+    X, s, _ = curved(900)
+    return SARClassifier(["age", "plan"], max_iter=40).fit(X, s)
+
+
+def in_codes(model, X, dtype):
+    """The matrix that the graph takes: categories by their places in its own list of them."""
+    lists = json.loads(to_onnx(model).metadata_props[0].value)
+    X = X.copy()
+    for column, values in lists.items():
+        name = X.columns[int(column)]
+        X[name] = [values.index(v) if v in values else np.nan for v in X[name]]
+    return X.to_numpy(dtype=dtype)
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-7), (np.float64, 1e-12)])
+def test_trees_gaps_and_categories(tree_model, dtype, atol):
+    assert any("num_cat=1" in trees.text for _, trees in tree_model.class_logit_.trees)
+    X, _, _ = curved(900, seed=3)
+    X.loc[::3, ["money", "visits"]] = np.nan  # no gap in fit
+    X.loc[::4, "money"] = 1e12  # far outside of what was seen
+    X["region"] = X["region"].where(np.arange(900) % 5 > 0, "nowhere")
+    numbers = X.columns[[0, 1, 4, 5]]
+    X[numbers] = X[numbers].astype(dtype).astype(float)  # what the input itself can hold
+    label, probabilities, propensity = run(
+        to_onnx(tree_model, dtype=dtype), in_codes(tree_model, X, dtype)
+    )
+    assert probabilities.dtype == propensity.dtype == dtype
+    np.testing.assert_allclose(probabilities, tree_model.predict_proba(X), atol=atol)
+    np.testing.assert_allclose(propensity[:, 0], tree_model.predict_propensity(X), atol=atol)
+    assert (label == tree_model.predict(X)).all()
+
+
+@pytest.mark.parametrize("class_models", [("linear",), ("trees",)])
+def test_one_class_model_on_numbers(data, class_models):
+    model = SARClassifier(class_models=class_models).fit(data.X, data.s)
+    _, probabilities, propensity = run(to_onnx(model, dtype=np.float64), data.X)
+    np.testing.assert_allclose(probabilities, model.predict_proba(data.X), atol=1e-12)
+    np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(data.X), atol=1e-12)
+
+
+def test_one_label_frequency_and_a_known_propensity(data):
+    scar = SCARClassifier(random_state=0).fit(data.X, data.s)
+    _, _, propensity = run(to_onnx(scar, dtype=np.float64), data.X)
+    np.testing.assert_allclose(propensity[:, 0], scar.predict_propensity(data.X), atol=1e-12)
+    known = KnownPropensityClassifier().fit(data.X, data.s, propensity=data.e)
+    assert [o.name for o in to_onnx(known).graph.output] == ["label", "probabilities"]
 
 
 def test_other_models_are_refused(data):
@@ -66,6 +112,12 @@ def test_other_models_are_refused(data):
     model = SAREMClassifier([0], classifier=boosting, tol=0.1).fit(data.X, data.s)
     with pytest.raises(TypeError, match="with classifier=HistGradientBoosting"):
         to_onnx(model)
+    own = SARClassifier(class_models=["linear", GaussianNB()]).fit(data.X, data.s)
+    with pytest.raises(TypeError, match="not the GaussianNB in class_models"):
+        to_onnx(own)
+    step = make_pipeline(PolynomialFeatures(), SAREMClassifier()).fit(data.X, data.s)
+    with pytest.raises(ValueError, match=r"to_onnx does not know.*PolynomialFeatures"):
+        to_onnx(step)
     other = SAREMClassifier([0], propensity_estimator=LogisticRegression(), tol=0.1)
     with pytest.raises(TypeError, match="takes a logistic propensity model"):
         to_onnx(other.fit(data.X, data.s))
@@ -73,7 +125,7 @@ def test_other_models_are_refused(data):
         to_onnx(SAREMClassifier([0]).fit(data.X, data.s), dtype=np.int64)
 
 
-def test_the_extra_is_named_where_skl2onnx_is_missing(monkeypatch, data):
-    monkeypatch.setitem(__import__("sys").modules, "skl2onnx", None)
+def test_the_extra_is_named_where_onnx_is_missing(monkeypatch, data):
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(ImportError, match=r"sarlearn\[onnx\]"):
         to_onnx(SAREMClassifier([0]))

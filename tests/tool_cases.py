@@ -103,7 +103,7 @@ table_classifier.__name__, table_classifier.wrapped = "make_table_classifier", m
 
 def onnx_inputs(**settings):
     """Types of what a graph takes."""
-    pytest.importorskip("skl2onnx")
+    pytest.importorskip("onnx")
     graph = to_onnx(_fit("one label"), **settings).graph
     return [given.type.tensor_type.elem_type for given in graph.input]
 

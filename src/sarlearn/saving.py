@@ -83,7 +83,7 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
     --------
     load : Load a model saved by ``save``.
     to_sql : Turn a fitted model into SQL expressions, to score rows where they lie.
-    sarlearn.onnx.to_onnx : Turn a fitted logistic ``SAREMClassifier`` into an ONNX graph.
+    sarlearn.onnx.to_onnx : Turn a fitted model into an ONNX graph.
 
     Examples
     --------

@@ -197,7 +197,7 @@ def _numbers(dialect: Dialect, names: Iterable[str]) -> tuple[list[str], str]:
 def _plain_columns(dialect: Dialect, before: list, learner, columns, gaps: bool) -> _Table:
     """Columns as they are, or scaled; where the learner takes no gaps, none may be missing."""
     n_columns = before[0].n_features_in_ if before else _n_columns(learner)
-    shift, divisor = _affine(before, n_columns)
+    shift, divisor = affine(before, n_columns)
     names = columns
     if names is None:
         names = getattr(before[0] if before else learner, "feature_names_in_", None)
@@ -238,7 +238,7 @@ def _encoded_columns(dialect: Dialect, before: list, columns) -> _Table:
     """The columns that a table encoder makes, gaps and rare and unknown levels as it takes them."""
     encoder = before[0]
     if len(before) > 1:
-        raise ValueError(_unknown_step(before[1]))
+        raise ValueError(_unknown_step(before[1], "to_sql"))
     if columns is not None:
         raise ValueError("columns is for models without column names; this one knows them.")
     if getattr(encoder, "dates_", None):
@@ -290,7 +290,9 @@ def _one_hot(dialect: Dialect, encoder, name: str, known: list[str]) -> dict[int
     return found
 
 
-def _affine(before: Iterable, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+def affine(
+    before: Iterable, n_columns: int, asked: str = "to_sql"
+) -> tuple[np.ndarray, np.ndarray]:
     """The shift and the divisor that the steps before a learner amount to."""
     shift, divisor = np.zeros(n_columns), np.ones(n_columns)
     for step in before:
@@ -301,15 +303,16 @@ def _affine(before: Iterable, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
             factor = 1 / step.scale_
             moved = -step.min_ / step.scale_
         else:
-            raise ValueError(_unknown_step(step))
+            raise ValueError(_unknown_step(step, asked))
         shift, divisor = shift + divisor * moved, divisor * factor
     return shift, divisor
 
 
-def _unknown_step(step) -> str:
+def _unknown_step(step, asked: str) -> str:
+    encoder = "a TableEncoder, " if asked == "to_sql" else ""
     return (
-        f"to_sql does not know how to write the step {step!r}. Before the learner may stand a "
-        "TableEncoder, a StandardScaler or a MinMaxScaler without clip."
+        f"{asked} does not know how to write the step {step!r}. Before the learner may stand "
+        f"{encoder}a StandardScaler or a MinMaxScaler without clip."
     )
 
 

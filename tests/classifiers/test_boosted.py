@@ -260,13 +260,6 @@ def test_saved_models_predict_the_same_bits_and_are_checked(data, model, tmp_pat
         sarlearn.load(path).predict_proba(data.X)
 
 
-def test_onnx_refuses_trees_and_says_what_else(model):
-    onnx = pytest.importorskip("sarlearn.onnx")
-    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
-    with pytest.raises(TypeError, match=r"BoostedSARClassifier, whose trees.*sarlearn\.save"):
-        onnx.to_onnx(model)
-
-
 def test_prior_estimator_is_the_model_s(data):
     from sarlearn.priors import BoostedPrior, compare_priors
 
