@@ -53,7 +53,8 @@ class Terms:
             values = np.asarray(X[:, j], dtype=float)
             gaps = np.isnan(values)
             if j in chosen:
-                described += [(j, LEVEL, level) for level in _levels(values[~gaps])]
+                of_known = None if weight is None else weight[~gaps]
+                described += [(j, LEVEL, level) for level in _levels(values[~gaps], of_known)]
             elif not gaps.all():
                 described.append((j, VALUE, np.nan))
             if gaps.any() and not gaps.all():
@@ -109,6 +110,7 @@ class Terms:
             X = X[:, self.column]
         center, scale = self.center[X.indices], self.scale[X.indices]
         data = np.clip(X.data, center - FARTHEST * scale, center + FARTHEST * scale) / scale
+        data[X.data == 0] = 0.0  # stored or not, zeros stay what they are
         return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
     def _whole(self, X) -> bool:
@@ -139,9 +141,10 @@ class Terms:
         return found
 
 
-def _levels(values: np.ndarray) -> list[float]:
+def _levels(values: np.ndarray, weight: np.ndarray | None) -> list[float]:
     """Codes that get a term; of two levels the second says all."""
-    levels, counts = np.unique(values, return_counts=True)
+    levels, which = np.unique(values, return_inverse=True)
+    counts = np.bincount(which, weight)
     if len(levels) == 2:
         return [float(levels[1])]
     return np.sort(levels[np.argsort(-counts, kind="stable")[:MAX_LEVELS]]).tolist()
