@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 
 from sarlearn._compat import Interval, fit_context, one_blas_thread, reporter, with_callbacks
 from sarlearn._engine.fold_trees import check_sizes
+from sarlearn._engine.label_fit import weights
 from sarlearn._engine.sar import Settings
 from sarlearn._engine.sar_rows import Columns, learn, unidentified
 from sarlearn._validation import resolve_features
@@ -230,7 +231,7 @@ class SARClassifier(LearnsPropensity):
             refuse_sparse_gaps(given.X)
         names = getattr(self, "feature_names_in_", None)
         if "trees" in models and given.X is not None:
-            check_sizes(given.X, names)
+            check_sizes(given.X, names, given.rows.gather(weights))
         columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
         given = self._class_rows(given)
         models = self._affordable(models, given)
