@@ -26,8 +26,9 @@ from sarlearn._engine.rows import Rows
 
 # Logits worked on at a time: temporaries stay in the cache.
 CHUNK = 2**15
-# Up to so many columns the metric is factorised, and up to so few made anew for each penalty.
-DENSE_COLUMNS, FEW_COLUMNS = 3000, 50
+# Up to so many columns the metric is factorised, of sparse rows too up to fewer (their steps are
+# then those of dense ones), and up to so few it is made anew for each penalty.
+DENSE_COLUMNS, SPARSE_COLUMNS, FEW_COLUMNS = 3000, 150, 50
 # The search for the penalty: where it starts, its steps, the rise in nats that is worth one, and
 # where it ends.
 START, RATIO, RISE, LEAST, MOST = 1.0, 10**0.5, 0.05, 1e-3, 1e5
@@ -91,7 +92,8 @@ def metric_sums(block: Block, theta: np.ndarray, full: bool) -> np.ndarray:
         return np.append(squares.T @ h, h.sum())
     H, size = np.zeros((X.shape[1] + 1,) * 2), max(8 * CHUNK // max(X.shape[1], 1), 256)
     for rows in (slice(i, i + size) for i in range(0, X.shape[0], size)):
-        Z = np.column_stack([X[rows], np.ones(len(X[rows]))]) * np.sqrt(h[rows, None])
+        part = X[rows].toarray() if sparse.issparse(X) else X[rows]
+        Z = np.column_stack([part, np.ones(len(part))]) * np.sqrt(h[rows, None])
         H += Z.T @ Z
     return H
 
@@ -128,7 +130,7 @@ class FoldLogistic:
         share = min(max(labelled / e, 1e-3), 0.95)
         self._start = np.zeros((rows.shape[1] + 1, n_folds))
         self._start[-1] = logit(share)
-        self._full = not rows.is_sparse and rows.shape[1] <= DENSE_COLUMNS
+        self._full = rows.shape[1] <= (SPARSE_COLUMNS if rows.is_sparse else DENSE_COLUMNS)
         self._metric: np.ndarray | None = None
 
     def best(self, v: float | None = None) -> FoldFit:
