@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import sklearn.utils.validation as of_sklearn
+from scipy import sparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
@@ -31,14 +32,28 @@ def validate_data(estimator, X, *arguments, **options):
     """scikit-learn's check of the input of an estimator, with an error that names a date."""
     refuse_dates(X, type(estimator).__name__)
     with np.errstate(over="ignore", invalid="ignore"):  # its search for NaN adds up all values
-        return of_sklearn.validate_data(estimator, X, *arguments, **options)
+        found = of_sklearn.validate_data(estimator, X, *arguments, **options)
+    if isinstance(found, tuple):
+        return (tidy(found[0]), *found[1:])
+    return tidy(found)
 
 
 def check_array(X, **options):
     """The same for rows that no estimator is given."""
     refuse_dates(X, "this function")
     with np.errstate(over="ignore", invalid="ignore"):
-        return of_sklearn.check_array(X, **options)
+        return tidy(of_sklearn.check_array(X, **options))
+
+
+def tidy(X):
+    """Sparse rows with one entry per value, in order: a copy, where they have more.
+
+    Whoever needs them so would otherwise change the caller's matrix in place.
+    """
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def refuse_dates(X, who: str) -> None:

@@ -42,6 +42,22 @@ def test_zeros_may_be_stored():
     )
 
 
+def test_coefficients_are_those_of_dense_terms_whatever_the_rows():
+    """Learned from either, for either; gaps and categories of the rows of the fit, too."""
+    X, coef = mostly_zero(), np.array([1.0, -2.0, 0.5, 3.0, 0.7])
+    X[:, 1] += np.where(X[:, 1] == 0, 0.0, 900.0)
+    for learned_from in (X, sparse.csr_array(X)):
+        terms = Terms.learn(learned_from, np.arange(4))
+        expected = terms.transform(X) @ coef[:-1] + coef[-1]
+        for rows in (X, sparse.csr_array(X)):
+            np.testing.assert_allclose(terms.times(rows, coef), expected, atol=1e-10)
+        assert terms.transform(sparse.csr_array((2, 4))).nnz == 0
+    X[:5, 0] = np.nan
+    terms = Terms.learn(X, [0, 3, 1])
+    expected = terms.transform(X[5:]) @ coef[:-1] + coef[-1]
+    np.testing.assert_allclose(terms.times(sparse.csr_array(X[5:]), coef), expected, atol=1e-10)
+
+
 def test_terms_have_mean_0_and_deviation_1_and_end_somewhere():
     X = RNG.standard_normal((500, 3)) * [1e-160, 1.0, 1e160] + [0.0, 1e6, 0.0]
     terms = Terms.learn(X, [0, 1, 2])

@@ -22,6 +22,7 @@ from sarlearn._engine.fold_trees import LARGER, PARAMETERS, TreeRows, Trees
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.label_fit import LabelFit, LabelModel, Penalties
 from sarlearn._engine.rows import Rows
+from sarlearn._engine.terms import Terms
 
 # Held-out logits are cut there.
 LIMIT = 12.0
@@ -119,8 +120,9 @@ class Additive:
     trees: list[tuple[float, Trees]] = field(default_factory=list)
     classifiers: list[tuple[float, Any]] = field(default_factory=list)
 
-    def logit(self, X, Z) -> np.ndarray:
-        out = Z @ self.coef[:-1] + self.coef[-1]
+    def logit(self, X, terms: Terms, every) -> np.ndarray:
+        """Of the class columns ``X`` of some rows, ``every`` has all that the terms may be of."""
+        out = terms.times(every, self.coef)
         for factor, trees in self.trees:
             out = out + factor * trees.predict(X)
         for factor, classifier in self.classifiers:

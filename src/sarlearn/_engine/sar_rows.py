@@ -68,7 +68,7 @@ class Learned:
 
     def logit(self, X, columns: Columns) -> np.ndarray:
         """The class logit of rows in memory."""
-        return self.fit.model.logit(X[:, columns.of_class], self.terms.transform(X))
+        return self.fit.model.logit(X[:, columns.of_class], self.terms, X)
 
 
 def unidentified(rows: Rows, columns: Columns) -> bool:
@@ -114,9 +114,12 @@ def learn(
     recipe = Recipe(sample, settings)
     leaks = leaking(sample.Z, sample.labelled)
     found = Learned(recipe.fit(), terms, attributes, rows_of.share, len(sample.labelled), leaks)
-    if number is None:
-        return found
-    return _Many(rows, rows_of, columns, settings, seed, found).fit()
+    if number is not None:
+        found = _Many(rows, rows_of, columns, settings, seed, found).fit()
+    if rows.is_sparse:  # coefficients of terms as they are of dense rows
+        model = found.fit.model
+        found.fit.model = model.scaled(1.0, -float(terms.zero @ model.coef[:-1]))
+    return found
 
 
 class _Distinct:

@@ -24,8 +24,8 @@ class Terms:
     """Terms learned from some rows, for these rows and for others.
 
     Every term has mean 0 and standard deviation 1 on the rows that it was learned from, and ends at
-    some deviations from there. Those of sparse columns are not centred, which leaves zeros alone:
-    an intercept takes up the difference.
+    some deviations from there. Those of sparse rows are shifted so that zeros stay zero, whatever
+    they were learned from: an intercept takes up the difference, which is ``zero``.
 
     Attributes
     ----------
@@ -91,6 +91,18 @@ class Terms:
             return values
         return (np.isnan(values) if self.kind[j] == MISSING else values == self.level[j]) * 1.0
 
+    @property
+    def zero(self) -> np.ndarray:
+        """The terms of a row of zeros."""
+        return np.clip(-self.center / self.scale, -FARTHEST, FARTHEST)
+
+    def times(self, X, coef: np.ndarray) -> np.ndarray:
+        """Terms times ``coef``, whose last is added; of sparse and of dense rows the same."""
+        if sparse.issparse(X) and not (self.kind == VALUE).all():
+            X = X.toarray()
+        shift = self.zero @ coef[:-1] if sparse.issparse(X) else 0.0
+        return self.transform(X) @ coef[:-1] + (coef[-1] + shift)
+
     def transform(self, X):
         """One column per term: a dense array, or a sparse one where ``X`` is sparse."""
         if sparse.issparse(X):
@@ -108,9 +120,9 @@ class Terms:
     def _transform_sparse(self, X):
         if not self._whole(X):
             X = X[:, self.column]
-        center, scale = self.center[X.indices], self.scale[X.indices]
-        data = np.clip(X.data, center - FARTHEST * scale, center + FARTHEST * scale) / scale
-        data[X.data == 0] = 0.0  # stored or not, zeros stay what they are
+        data = (X.data - self.center[X.indices]) / self.scale[X.indices]
+        np.clip(data, -FARTHEST, FARTHEST, out=data)
+        data -= self.zero[X.indices]
         return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
     def _whole(self, X) -> bool:

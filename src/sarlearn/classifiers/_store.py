@@ -142,7 +142,7 @@ def _shift_to_mean(model, given: "Input", class_prior: float) -> None:
 
 
 def _logits(block: Block, class_logit, terms, columns: np.ndarray) -> np.ndarray:
-    return class_logit.logit(block.matrix[:, columns], terms.transform(block.matrix))
+    return class_logit.logit(block.matrix[:, columns], terms, block.matrix)
 
 
 def _labelled(block: Block) -> np.ndarray:

@@ -308,7 +308,7 @@ class SARClassifier(LearnsPropensity):
         return X
 
     def _logit(self, X) -> np.ndarray:
-        return self.class_logit_.logit(X[:, self.classifier_features_], self.terms_.transform(X))
+        return self.class_logit_.logit(X[:, self.classifier_features_], self.terms_, X)
 
     def _propensity(self, X) -> np.ndarray:
         return expit(self.attributes_.dense(X) @ self.phi_[:-1] + self.phi_[-1])

@@ -22,6 +22,7 @@ from sarlearn._validation import (
     check_propensity,
     encode_labels,
     warn_few_labels,
+    tidy,
     warn_of_labels,
 )
 from sarlearn.backends import is_dask
@@ -239,13 +240,15 @@ def _check(X, n_columns: int, s, weight, e) -> _Partition:
             raise ValueError(f"X has {X.shape[1]} columns, and {n_columns} elsewhere.")
         if X.shape[0] == 0:
             X = np.empty((0, n_columns))
-        X = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",  # compiled passes want rows in one piece
-            ensure_min_samples=0,
-            input_name="X",
+        X = tidy(
+            check_array(
+                X,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",  # compiled passes want rows in one piece
+                ensure_min_samples=0,
+                input_name="X",
+            )
         )
         s = column_or_1d(np.asarray(s))
         if len(s) != X.shape[0]:
