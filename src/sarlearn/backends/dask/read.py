@@ -21,8 +21,8 @@ from sarlearn._labels import choose, gap_mask
 from sarlearn._validation import (
     check_propensity,
     encode_labels,
-    warn_few_labels,
     tidy,
+    warn_few_labels,
     warn_of_labels,
 )
 from sarlearn.backends import is_dask
