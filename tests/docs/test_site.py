@@ -23,7 +23,7 @@ PAGES = [
     "start.html",
     "which_learner.html",
     "user_guide/model.html",
-    "user_guide/boosting.html",
+    "user_guide/learner.html",
     "how_good/index.html",
     "api/index.html",
     "generated/api/sarlearn.SAREMClassifier.html",

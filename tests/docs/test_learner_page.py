@@ -1,0 +1,23 @@
+"""The page on the learner gives the constants that the code has."""
+
+import re
+
+from sarlearn.classifiers import _store
+from site_tools import DOCS
+
+PAGE = (DOCS / "user_guide" / "learner.md").read_text(encoding="utf-8")
+
+
+def test_the_range_and_the_three_words():
+    formula = re.search(
+        r"\$\$([\d.]+)\\,\\sqrt\{(\d+).*?\+ (\d+)\\,d\^2 \+ ([\d.]+)\^2\}\$\$", PAGE
+    )
+    found = tuple(map(float, formula.groups()))
+    assert found == (_store.REACH, _store.SAMPLING, _store.SHAPE, _store.FLOOR)
+    assert f"({_store.FLOOR_UNNAMED:g} instead of {_store.FLOOR:g}\n" in PAGE
+    widths = re.findall(r'^\| "([\w ]+)" \| (?:at most ([\d.]+)|wider) \|', PAGE, re.M)
+    assert widths == [
+        ("well", f"{_store.WELL:g}"),
+        ("roughly", f"{_store.ROUGHLY:g}"),
+        ("not at all", ""),
+    ]
