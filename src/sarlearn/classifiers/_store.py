@@ -1,21 +1,25 @@
-"""What a fit of ``SARClassifier`` found, as fitted attributes: the one place that writes them."""
+"""What a fit found of the class prior, as fitted attributes: the one place that writes them.
 
-from typing import TYPE_CHECKING
+All that ``SARClassifier`` learned; of the other learners what audits, or ``class_prior``, say.
+"""
+
+from numbers import Real
 
 import numpy as np
 from scipy.special import expit, logit
 
-from sarlearn._engine.blocks import Block
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.label_fit import LabelFit, weights
 from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
+from sarlearn._engine.propensity import label_share
+from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar_rows import Columns, Learned
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
+from sarlearn._validation import check_class_prior
+from sarlearn.classifiers.base import Input, labelled_of
 from sarlearn.exceptions import LeakageWarning, TrustWarning, UnansweredStrataWarning, warn
 
-if TYPE_CHECKING:
-    from sarlearn.classifiers.base import Input
-
+KNOWN_PRIOR: dict = {"class_prior": [Real, "array-like", dict, None]}
 LEVEL = 0.95
 # A range of five points: who checks rows is told how many would bring it there.
 NARROW_AUDIT = 0.05
@@ -30,9 +34,41 @@ FLOOR_UNNAMED = 0.3
 WELL, ROUGHLY = 0.15, 0.3
 
 
+def known_prior(class_prior, rows: Rows) -> KnownPrior | None:
+    """What the parameter ``class_prior`` says, checked against the labels."""
+    known = check_class_prior(class_prior, label_share(rows))
+    return None if known is None else KnownPrior(*known)
+
+
+def store_evidence(model, given: Input, prior: KnownPrior | None) -> bool:
+    """What audits by design, or a known class prior, say of it; whether there is any of these.
+
+    The class probabilities are shifted, in logits, to have the class prior as their mean.
+    """
+    strata = _store_audit(model, given)
+    if strata is not None:
+        goal, ends = float(strata.estimate), strata.interval(LEVEL)
+    elif prior is not None:
+        goal, ends = float(model.class_prior_), prior.interval
+        goal = goal if prior.deviation else min(max(goal, prior.low), prior.high)
+    else:
+        return False
+    share = model.label_frequency_ * model.class_prior_
+    model.class_prior_, model.label_frequency_ = goal, share / goal
+    store_range(model, min(ends[0], goal), max(ends[1], goal))
+    _shift_to_mean(model, given, goal)
+    return True
+
+
+def store_range(model, low: float, high: float) -> None:
+    """A range of class priors, and how well it determines the class prior."""
+    model.class_prior_range_ = (float(low), float(high))
+    model.certainty_ = certainty(model.class_prior_range_)
+
+
 def store_fit(
     model,
-    given: "Input",
+    given: Input,
     found: Learned,
     columns: Columns,
     known: KnownPrior | None,
@@ -113,9 +149,9 @@ def certainty(ends: tuple[float, float], unidentified: bool = False) -> str:
     return "well" if width <= WELL else "roughly"
 
 
-def _store_audit(model, given: "Input") -> Strata | None:
+def _store_audit(model, given: Input) -> Strata | None:
     """How many rows were audited, and what their draw says where it is known."""
-    audit, labelled = given.audit, given.rows.gather(_labelled)
+    audit, labelled = given.audit, given.rows.gather(labelled_of)
     answers = np.zeros(0) if audit is None else audit.known[~labelled]
     model.n_audited_ = int(np.sum(~np.isnan(answers)))
     model.class_prior_by_design_ = False
@@ -131,22 +167,11 @@ def _store_audit(model, given: "Input") -> Strata | None:
     return strata
 
 
-def _shift_to_mean(model, given: "Input", class_prior: float) -> None:
+def _shift_to_mean(model, given: Input, class_prior: float) -> None:
     """Shift the logits of ``f`` so that its mean over the rows of the fit is the class prior."""
-    logits = given.rows.gather(
-        _logits, model.class_logit_, model.terms_, model.classifier_features_
-    )
-    mean_at = mean_of_sigmoids(logits, given.rows.gather(weights))
+    mean_at = mean_of_sigmoids(model._fitted_logit(given), given.rows.gather(weights))
     goal = float(np.clip(class_prior, 1e-9, 1 - 1e-9))
-    model.class_logit_.coef[-1] += shift_for_mean(mean_at, goal, tol=1e-14 * goal)
-
-
-def _logits(block: Block, class_logit, terms, columns: np.ndarray) -> np.ndarray:
-    return class_logit.logit(block.matrix[:, columns], terms, block.matrix)
-
-
-def _labelled(block: Block) -> np.ndarray:
-    return block.labelled
+    model._shift_to(shift_for_mean(mean_at, goal, tol=1e-14 * goal))
 
 
 def _tell(model, found: Learned) -> None:

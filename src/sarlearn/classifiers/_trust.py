@@ -8,13 +8,11 @@ import numpy as np
 from scipy.special import logit, ndtr, ndtri
 
 from sarlearn._engine.averaging import LabelModels, PriorAverage, PriorEstimate, enough, sample_of
-from sarlearn._engine.blocks import Block
 from sarlearn._engine.boosting_data import BoostedFit
 from sarlearn._engine.boosting_data import Rows as BoostedRows
 from sarlearn._engine.crossfit import CrossFit
 from sarlearn._engine.examine import NONLINEAR, SURE, Examination, examine, sample_rows
 from sarlearn._engine.propensity import label_share
-from sarlearn._engine.rows import Rows
 from sarlearn.exceptions import (
     LeakageWarning,
     MisfitWarning,
@@ -34,9 +32,6 @@ NARROW, WIDE = 0.18, 0.4
 REACH = 1.8
 # An estimate that is further off than this is wrong for most purposes.
 BAD = 0.1
-# What the background weighs, in units of the labelled rows. Between 10 and 100 the answer still
-# moves with the number of background rows; at 1,000 EM crawls.
-BACKGROUND = 100.0
 _SILENT: ContextVar[bool] = ContextVar("sarlearn_no_second_look", default=False)
 
 
@@ -164,29 +159,6 @@ def look_at_boosted(model, found: BoostedFit, rows: BoostedRows) -> None:
         columns=rows.terms,
         names=rows.linear.names(_names(model, rows.X.shape[1]), model.categories_.by_column),
     )
-
-
-def with_background(rows: Rows) -> Rows:
-    """Rows that were sampled apart: the background counts many times the labelled rows.
-
-    Where labelled rows and a background of all kinds of rows are two samples, the odds of a label
-    among the rows given are proportional to ``f e``. With a heavy background they are so small
-    that ``f e``, up to a factor, is also their probability, whatever the number of background rows
-    (W. Fithian and T. Hastie, Finite-sample equivalence in statistical models for presence-only
-    data, Annals of Applied Statistics 7, 2013).
-    """
-    labelled, background = rows.total(_two_weights)
-    return rows.map(_weighted, BACKGROUND * labelled / background)
-
-
-def _two_weights(block: Block) -> np.ndarray:
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight
-    return np.array([weight[block.labelled].sum(), weight[~block.labelled].sum()])
-
-
-def _weighted(block: Block, ratio: float) -> Block:
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight
-    return block.with_columns(weight=np.where(block.labelled, weight, ratio * weight))
 
 
 def forget_level(model) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
 from sarlearn._engine import likelihood
-from sarlearn._engine.blocks import RowBlocks, packed
+from sarlearn._engine.blocks import Block, RowBlocks, packed
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.on_demand import expect_fit
 from sarlearn._engine.rows import Rows
@@ -22,6 +22,8 @@ from sarlearn._engine.units import excluding
 from sarlearn._labels import fill_labels
 from sarlearn._validation import (
     Audit,
+    check_audit,
+    check_audited,
     check_propensity,
     check_weights,
     encode_labels,
@@ -32,7 +34,6 @@ from sarlearn._validation import (
 )
 from sarlearn._words import checked_sentence, known_sentence, model_summary, range_sentence
 from sarlearn.backends import elsewhere, lazily, read_rows, refuse_dask
-from sarlearn.classifiers._audits import posterior_of, with_audits
 from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
 
 EM_CONSTRAINTS: dict = {
@@ -299,7 +300,11 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _posterior(self, X, s, e: np.ndarray, audited) -> np.ndarray:
         """``P(y=1|x,s)`` of checked rows with propensities ``e``."""
         labelled = encode_new_labels(s, self.classes_, X.shape[0])
-        return posterior_of(posterior(self._logit(X), e, labelled), audited, labelled)
+        found = posterior(self._logit(X), e, labelled)
+        if audited is None:
+            return found
+        known = check_audited(audited, labelled)
+        return np.where(np.isnan(known) | labelled, found, known)
 
 
 class LearnsPropensity(PUClassifier):
@@ -372,3 +377,34 @@ def warn_every_column(columns, class_columns) -> None:
     """Where the class model has no column of its own."""
     if len(columns) and not len(np.setdiff1d(class_columns, columns)):
         warn(EveryColumnWarning(len(columns)))
+
+
+def with_audits(given: Input, audited, probability=None, round_of=None) -> Input:
+    """The input of a fit, with rows that know which classes audits have found."""
+    labelled = given.rows.gather(labelled_of)
+    columns = [_in_memory(column, given.kept) for column in (audited, probability, round_of)]
+    audit = check_audit(*columns, labelled)  # type: ignore[call-arg]
+    if audit is None:
+        return given
+    rows = given.rows.attach(audited=audit.known).map(_without_empty)
+    return replace(given, rows=rows, audit=audit)
+
+
+def _in_memory(column, kept: np.ndarray | None):
+    """A column in memory, without the rows of weight zero."""
+    if column is None:
+        return None
+    column = column.compute() if hasattr(column, "compute") else column
+    if kept is None:
+        return column
+    column = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    return column[kept] if len(column) == len(kept) else column
+
+
+def _without_empty(block: Block) -> Block:
+    """Blocks in which nobody has looked stay as they were, and compiled."""
+    return block.with_columns(audited=None) if np.isnan(block.audited).all() else block
+
+
+def labelled_of(block: Block) -> np.ndarray:
+    return block.labelled

@@ -17,7 +17,7 @@ from sarlearn._engine.linear_columns import LinearColumns
 from sarlearn._engine.trees import check_sizes, lightgbm
 from sarlearn._validation import check_propensity, resolve_features
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._audits import store_audit, with_audits
+from sarlearn.classifiers._audits import store_audit
 from sarlearn.classifiers._boosting import (
     BOOSTING_CONSTRAINTS,
     boosting_settings,
@@ -26,7 +26,13 @@ from sarlearn.classifiers._boosting import (
 from sarlearn.classifiers._categories import CategoryCodes
 from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
 from sarlearn.classifiers._trust import look_at_boosted, nothing_to_tell_apart, range_only
-from sarlearn.classifiers.base import POS_LABEL, Input, LearnsPropensity, warn_every_column
+from sarlearn.classifiers.base import (
+    POS_LABEL,
+    Input,
+    LearnsPropensity,
+    warn_every_column,
+    with_audits,
+)
 from sarlearn.exceptions import UnidentifiedWarning, warn
 
 

@@ -28,9 +28,9 @@ from sarlearn.classifiers._trust import (
     forget_level,
     look_at_cross_fit,
     range_only,
-    with_background,
 )
 from sarlearn.classifiers.base import POS_LABEL, Input, LearnsPropensity, store_prior
+from sarlearn.classifiers.sar import with_background
 from sarlearn.exceptions import NotConvergedWarning, warn
 
 

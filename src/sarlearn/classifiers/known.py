@@ -28,8 +28,7 @@ from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
 from sarlearn._validation import check_propensity
 from sarlearn.backends import lazily, refuse_dask
-from sarlearn.classifiers._audits import store_audit
-from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
+from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
@@ -201,9 +200,7 @@ class KnownPropensityClassifier(PUClassifier):
             else:
                 self._fit_estimator(given)
         self.propensity_ = float(e) if np.ndim(e) == 0 else None
-        store_audit(self, given)
-        if prior is not None and not self.class_prior_by_design_:
-            settle(self, given, prior, prior.interval)
+        store_evidence(self, given, prior)
         return self
 
     def _fit_estimator(self, given: Input) -> None:

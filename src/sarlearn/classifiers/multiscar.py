@@ -1,7 +1,5 @@
 """One SCAR model for each configuration of the propensity attributes."""
 
-import warnings
-
 import numpy as np
 from scipy import sparse
 
@@ -10,13 +8,10 @@ from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.propensity import group_rows
 from sarlearn._engine.stopping import History
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers._trust import no_second_look
 from sarlearn.classifiers.base import EM_CONSTRAINTS, POS_LABEL, LearnsPropensity
 from sarlearn.classifiers.sarem import SAREMClassifier
 from sarlearn.exceptions import (
     FEW_LABELS,
-    FewLabelsWarning,
-    MostlyLabelledWarning,
     SparseStrataWarning,
     warn,
 )
@@ -183,11 +178,8 @@ class MultiSCARClassifier(LearnsPropensity):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        with warnings.catch_warnings():  # labels are reported on once, for all strata
-            warnings.simplefilter("ignore", FewLabelsWarning)
-            warnings.simplefilter("ignore", MostlyLabelledWarning)
-            with no_second_look():
-                return model.fit(X, labelled, sample_weight=weight)
+        rows = RowBlocks(X).attach(labelled=labelled, weight=weight)
+        return model._fit_rows(rows, np.array([False, True]))
 
     def _warn_strata(self, n_labelled) -> None:
         bare, few = int((n_labelled == 0).sum()), int((n_labelled < FEW_LABELS).sum())

@@ -24,8 +24,7 @@ from sarlearn._validation import (
 )
 from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._known_prior import KNOWN_PRIOR
-from sarlearn.classifiers._trust import range_only
+from sarlearn.classifiers._store import KNOWN_PRIOR, store_range
 from sarlearn.classifiers._visits import check_chances, check_offset, check_visits
 from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import EqualChancesWarning, FewChancesWarning, NotConvergedWarning, warn
@@ -84,8 +83,6 @@ class RepeatedSARClassifier(PUClassifier):
         maxima that are about as high: it holds if the model does.
     class_prior_from_labels_ : float
         What the labels alone would have said; other than ``class_prior_`` where more is known.
-    identification_width_ : float
-        The width of that range.
     certainty_ : {"well", "roughly", "not at all"}
         How far the labels pin the class prior down, by that width.
     label_frequency_ : float
@@ -304,7 +301,7 @@ class RepeatedSARClassifier(PUClassifier):
         low, high = expit(ends).tolist()
         low, high = min(low, fit.other_maxima[0]), max(high, fit.other_maxima[1])
         bounded = prior is not None and not prior.deviation
-        range_only(self, prior.within((low, high)) if bounded else (low, high))  # type: ignore[union-attr]
+        store_range(self, *(prior.within((low, high)) if bounded else (low, high)))  # type: ignore[union-attr]
         self.class_prior_from_labels_ = float(fit.labels_only)
         self.label_frequency_ = share / self.class_prior_
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes

@@ -4,7 +4,7 @@ from dataclasses import replace
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from sarlearn._compat import (
     HasMethods,
@@ -14,9 +14,7 @@ from sarlearn._compat import (
     reporter,
     with_callbacks,
 )
-from sarlearn._engine.averaging import sample_of
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.crossfit import nothing_left
 from sarlearn._engine.em import labels_of
 from sarlearn._engine.em_any import (
     EstimatorEM,
@@ -33,15 +31,7 @@ from sarlearn._engine.sarem import fit_sar_em
 from sarlearn._engine.stopping import TOLERANCE
 from sarlearn._validation import resolve_features
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._audits import store_audit
-from sarlearn.classifiers._known_prior import KNOWN_PRIOR, known_prior, settle
-from sarlearn.classifiers._trust import (
-    forget_level,
-    look_again,
-    nothing_to_tell_apart,
-    range_only,
-    with_background,
-)
+from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
@@ -50,6 +40,7 @@ from sarlearn.classifiers.base import (
     store_result,
     warn_every_column,
 )
+from sarlearn.classifiers.sar import with_background
 from sarlearn.exceptions import BoundaryWarning, UnlabelledStratumWarning, warn
 
 
@@ -134,24 +125,9 @@ class SAREMClassifier(LearnsPropensity):
         Mean of ``f`` over the training rows, an estimate of ``P(y=1)``.
     class_prior_from_labels_ : float
         What the labels alone would have said; other than ``class_prior_`` where more is known.
-    class_prior_range_ : tuple of float
-        Class priors that the labels leave open: 1.8 standard errors to either side of what a linear
-        and two kernel scores of held-out rows say together, and ``class_prior_`` itself.
-        ``experiments/honesty`` says how often it holds the truth on data that its rules had not
-        seen. It holds for one sample of labelled and unlabelled rows; see ``single_sample``.
-    identification_width_ : float
-        The width of that range.
-    certainty_ : {"well", "roughly", "only by the model's shape", "not at all"}
-        How far the labels pin the class prior down: the range, before it is cut at the share of
-        labels and at 1, is at most 0.18 wide, or at most 0.4; no row is surely positive, or the
-        labels contradict the form of the models; or neither. ``fit`` warns in the last two cases
-        (:class:`~sarlearn.exceptions.TrustWarning`).
-    goodness_ : dict of str to float
-        What the second look at the fit found: ``misfit``, ``gain`` of a flexible score in nats
-        per labelled row, ``sure`` (the 99th percentile of the class probability), the class priors
-        ``shape_free_low`` and ``shape_free_high`` that the labels admit without the form of the
-        models, ``propensity_effect`` and ``extreme_propensity_share``. Empty with fewer than 200
-        rows or 20 labels. See :func:`sarlearn.inspection.goodness_of_fit`.
+    class_prior_range_, certainty_ : tuple of float and str
+        Where audits by design, or ``class_prior``, give a range: what it is, and how well it
+        determines the class prior. :class:`SARClassifier` has a range from the labels, too.
     label_frequency_ : float
         Share of the positives that is labelled: ``P(s=1) / class_prior_``.
     n_iter_ : int
@@ -281,13 +257,8 @@ class SAREMClassifier(LearnsPropensity):
             self._fit_estimators(found, prior)
         else:
             self._fit_rows(found.rows, self.classes_, prior)
-        store_audit(self, found)
-        if self.class_prior_by_design_:
-            range_only(self, self.class_prior_range_)
-        elif prior is not None:
-            settle(self, found, prior, prior.interval)
-        else:
-            self._look_again(found.rows)
+        if not store_evidence(self, found, prior) and not self.single_sample:
+            self.class_prior_ = self.label_frequency_ = np.nan
         return self
 
     def _fit_rows(self, rows: Rows, classes: np.ndarray, prior: KnownPrior | None = None):
@@ -316,18 +287,6 @@ class SAREMClassifier(LearnsPropensity):
         self.class_prior_from_labels_ = float(fit.labels_only)
         self._store(fit.result, fit.class_prior, label_share(rows))
         return self
-
-    def _look_again(self, rows: Rows) -> None:
-        if not self.single_sample:
-            forget_level(self)
-        elif nothing_left(rows, self.propensity_features_):
-            nothing_to_tell_apart(self, label_share(rows))
-        else:
-            some = sample_of(rows)
-            X = some.X.astype(np.float64)
-            eta, e = self._logit(X), np.clip(self._propensity(X), 1e-12, 1 - 1e-12)
-            data = (X, some.labelled, some.weight, eta, logit(e))
-            look_again(self, *data, start=float(self.class_prior_), n_rows=rows.shape[0])
 
     def _columns(self, n_columns: int) -> np.ndarray:
         names = getattr(self, "feature_names_in_", None)

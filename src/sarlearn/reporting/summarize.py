@@ -281,7 +281,7 @@ def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
         "rows_for_5_points": getattr(parts.final, "audit_rows_needed_", None),
         "labels_only": _labels_only(parts.final),
         "word": parts.final.certainty_,
-        "goodness": dict(parts.final.goodness_),
+        "goodness": dict(getattr(parts.final, "goodness_", {})),
     }
     # Of other rows than those of the fit the range says nothing; nor where the share is given.
     if fitted_to(parts.final, f) and high - low > EXACT:
