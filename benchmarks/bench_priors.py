@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
+from sarlearn import SAREMClassifier
 from sarlearn.priors import (
     DEDPUL,
     AlphaMax,
@@ -26,9 +27,9 @@ from sarlearn.priors import (
     BestBinEstimator,
     ElkanNoto,
     KernelMean,
+    LearnerPrior,
     PearsonDivergence,
     PenalizedL1,
-    SAREMPrior,
     TIcE,
     out_of_fold_scores,
 )
@@ -189,7 +190,11 @@ def clocked() -> list[dict]:
         (AlphaMaxN(), 10),
     ]
     on_rows = [PearsonDivergence(random_state=0), PenalizedL1(random_state=0)]
-    on_rows += [TIcE(random_state=0), SAREMPrior(), KernelMean("KM1", random_state=0)]
+    on_rows += [
+        TIcE(random_state=0),
+        LearnerPrior(SAREMClassifier()),
+        KernelMean("KM1", random_state=0),
+    ]
     on_rows += [KernelMean("KM2", random_state=0)]
     for estimator, limit in on_scores:
         seconds, fitted = cpu_time(lambda e=estimator: e.fit_scores(scores, s))

@@ -41,9 +41,9 @@ ax.legend(frameon=False)
 # %%
 # In numbers of patients:
 
-best = comparison.estimators["cross-fit"]
+best = comparison.estimators["SARClassifier"]
 rest = ~known
-low, high = (end * len(X) - known.sum() for end in best.class_prior_range_)
+low, high = (end * len(X) - known.sum() for end in best.learner_.class_prior_range_)
 print(
     f"About {best.unlabelled_prior_ * rest.sum():.0f} of the {rest.sum()} are ill; the labels "
     f"admit {low:.0f} to {high:.0f}. In truth {ill[rest].sum()} are."

@@ -153,7 +153,10 @@ LEARNERS = [
         EM
         | POS_LABEL
         | {
-            "prior_estimator": [priors.SAREMPrior(), priors.DEDPUL(random_state=0)],
+            "prior_estimator": [
+                priors.LearnerPrior(SAREMClassifier()),
+                priors.DEDPUL(random_state=0),
+            ],
             "method": ["weighting"],
             "classifier": [GaussianNB()],
             "random_state": [1, 2],
@@ -366,48 +369,11 @@ PRIORS = [
         },
     ),
     Case(
-        priors.SAREMPrior,
-        ROWS | {"propensity_features": [0]},
+        priors.LearnerPrior,
+        ROWS | {"learner": SAREMClassifier([0])},
         {
-            "propensity_features": [[1], [0, 1]],
-            "decay": [1.0, 0.7, 0.5],
-            "C": [0.1, 5.0],
-            "propensity_C": [0.01, 0.1],
-            "stop": ["fixed_point"],
-            "max_iter": [2, 5],
-            "scaling": ["standard", "none"],
+            "learner": [SAREMClassifier([1]), SCARClassifier(random_state=0)],
             "single_sample": [False],
-        },
-    ),
-    Case(
-        priors.CrossFitPrior,
-        SEEDED | {"propensity_features": [0]},
-        {
-            "propensity_features": [[1], [0, 1]],
-            "Cs": [(0.01,), (0.05, 0.2)],
-            "cv": [3, KFold(4)],
-            "decay": [1.0, 0.7, 0.5],
-            "propensity_C": [0.01, 0.1],
-            "pseudo_counts": [0.0, 20.0],
-            "max_iter": [2, 5],
-            "classifier": [GaussianNB()],
-            "scaling": ["standard", "none"],
-            "single_sample": [False],
-            "random_state": [1, 2],
-        },
-    ),
-    Case(
-        priors.BoostedPrior,
-        SEEDED | {"propensity_features": [0]} | SMALL,
-        {
-            "propensity_features": [[1], [0, 1]],
-            "learning_rate": [0.05, 0.3],
-            "max_leaf_nodes": [2, 3],
-            "max_iter": [2, 4],
-            "cv": [3, 4],
-            "n_runs": [2, 3],
-            "single_sample": [False],
-            "random_state": [1, 2],
         },
     ),
 ]

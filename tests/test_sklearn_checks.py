@@ -15,13 +15,11 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 import sarlearn
 from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
 
-# Of these, weights are not repetitions: the first as scikit-learn's own boosting, the other because
-# the folds of its prior estimator cannot be given to it.
+# Of these, weights are not repetitions, as in scikit-learn's own boosting.
 KNOWN_TO_FAIL = {
     name: {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
     for name, why in {
         "BoostedSARClassifier": "leaves and bins count rows",
-        "SCARClassifier": "folds are made of rows, whatever their weight",
     }.items()
 }
 

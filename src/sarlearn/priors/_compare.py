@@ -9,32 +9,33 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import check_consistent_length
 
 from sarlearn._validation import check_array, encode_labels
+from sarlearn.classifiers import SAREMClassifier
 from sarlearn.exceptions import DisagreementWarning, FewLabelsWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative
 from sarlearn.priors._scores import ScorePriorEstimator, out_of_fold_scores
 from sarlearn.priors.alphamax import AlphaMax
 from sarlearn.priors.best_bin import BestBinEstimator
-from sarlearn.priors.boosted import BoostedPrior
-from sarlearn.priors.crossfit import CrossFitPrior
 from sarlearn.priors.dedpul import DEDPUL
 from sarlearn.priors.elkan_noto import ElkanNoto
 from sarlearn.priors.kernel_mean import KernelMean
+from sarlearn.priors.learner import LearnerPrior
 from sarlearn.priors.pearson import PearsonDivergence
 from sarlearn.priors.penalized_l1 import PenalizedL1
-from sarlearn.priors.sarem_prior import SAREMPrior
 from sarlearn.priors.tice import TIcE
 
 NUMBERS = ("class_prior_", "unlabelled_prior_", "label_frequency_")
 
 
 def default_estimators(single_sample: bool = True, random_state=None) -> dict[str, PriorEstimator]:
-    """One of each method for clean labels: the cross-fit, then best first on reference cases."""
+    """One of each method for clean labels: our learner, then best first on reference cases."""
     both = {"single_sample": single_sample, "random_state": random_state}
     return {
-        "cross-fit": CrossFitPrior(**both),
+        "SARClassifier": LearnerPrior(single_sample=single_sample),
         "BBE": BestBinEstimator(**both),
         "KM1": KernelMean("KM1", **both),
         "DEDPUL": DEDPUL(**both),
@@ -44,7 +45,9 @@ def default_estimators(single_sample: bool = True, random_state=None) -> dict[st
         "TIcE": TIcE(**both),
         "pen-L1": PenalizedL1(**both),
         "EN": ElkanNoto(**both),
-        "SAR-EM": SAREMPrior(single_sample=single_sample),
+        "SAR-EM": LearnerPrior(
+            make_pipeline(MaxAbsScaler(), SAREMClassifier()), single_sample=single_sample
+        ),
     }
 
 
@@ -111,16 +114,16 @@ class PriorComparison:
         return (
             f"The estimates disagree by more than {self.max_disagreement:g}: {ends}. Label more "
             "rows, or check that the labelled rows are a random sample of the positives: if not, "
-            "CrossFitPrior with propensity features is the method."
+            "SARClassifier with propensity features is the method."
         )
 
     def __str__(self) -> str:
-        lines = [f"{'method':<10} {'prior':>6} {'unlab.':>6} {'c':>6} {'seconds':>8}  notes"]
+        lines = [f"{'method':<13} {'prior':>6} {'unlab.':>6} {'c':>6} {'seconds':>8}  notes"]
         for row in self.rows:
             numbers = (row.class_prior, row.unlabelled_prior, row.label_frequency)
             shown = " ".join(f"{value:6.3f}" for value in numbers)
             notes = "; ".join(note if len(note) < 60 else note[:57] + "..." for note in row.notes)
-            lines.append(f"{row.method:<10} {shown} {row.seconds:8.2f}  {notes}".rstrip())
+            lines.append(f"{row.method:<13} {shown} {row.seconds:8.2f}  {notes}".rstrip())
         lines.append(f"(scores shared by the score methods: {self.scoring_seconds:.2f} s)")
         return "\n".join([*lines, self.verdict])
 
@@ -148,9 +151,8 @@ def compare_priors(
     s : array-like of shape (n_samples,)
         The observed labels.
     estimators : list of names, or dict of name to estimator, default=None
-        Which methods. None runs cross-fit, BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1, EN
-        and SAR-EM; ``benchmarks/results/priors.csv`` says what each costs. "boosted", for classes
-        that are not linear, runs where it is named; it needs ``pip install 'sarlearn[boost]'``.
+        Which methods. None runs SARClassifier, BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1,
+        EN and SAR-EM; ``benchmarks/results/priors.csv`` says what each costs.
     scorer : classifier with ``predict_proba``, default=None
         Of the shared scores; None is logistic regression on standardised columns. A score
         method with a scorer of its own does not share.
@@ -234,7 +236,6 @@ def _choose(estimators, single_sample: bool, random_state) -> dict[str, PriorEst
     known = default_estimators(single_sample, random_state)
     if estimators is None:
         return known
-    known["boosted"] = BoostedPrior(single_sample=single_sample, random_state=random_state)
     if isinstance(estimators, Mapping):
         chosen = dict(estimators)
     else:

@@ -12,11 +12,14 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
+from sarlearn._engine.copies import deal_folds, hash_rows, mixed
 from sarlearn._engine.magnitudes import moderate
 from sarlearn._validation import check_array, check_weights, encode_labels, fewer_folds
 from sarlearn.priors._base import Estimate, PriorEstimator
 
 SAME_LEVEL = 0.01
+# Up to so many labelled rows a tail is summed term by term.
+EXACT = 100_000
 CV_CONSTRAINT = ["cv_object"]  # a number, a splitter, or an iterable of (train, test)
 
 
@@ -140,6 +143,33 @@ def splits(X, labelled: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, 
     return list(check_cv(cv, target, classifier=True).split(X, target))
 
 
+class RowFolds:
+    """A splitter whose folds depend on what rows hold: copies share one, in any order of rows."""
+
+    def __init__(self, n_folds: int, seed: int):
+        self.n_folds = n_folds
+        self.seed = seed
+
+    def get_n_splits(self, X=None, y=None, groups=None) -> int:
+        return self.n_folds
+
+    def split(self, X, y, groups=None):
+        """Train and test rows of each fold; fewer folds where few rows are labelled."""
+        labelled, hashes = np.asarray(y).astype(bool), hash_rows(X)
+        n_folds = fewer_folds(self.n_folds, labelled)
+        n_folds = max(min(n_folds, len(np.unique(hashes[labelled]))), 2)
+        fold = deal_folds(hashes, labelled, n_folds, self.seed)
+        for number in range(n_folds):
+            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+
+
+def merged(X, labelled: np.ndarray, weight: np.ndarray | None):
+    """Equal rows with equal labels as one row of their weight together, in the order of a hash."""
+    key = mixed(hash_rows(X) + labelled.astype(np.uint64))
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    return X[first], labelled[first], np.bincount(which, weight).astype(np.float64)
+
+
 def fold_numbers(X, labelled: np.ndarray, cv, random_state) -> np.ndarray:
     """The test fold of each row, for methods that keep sums per fold: every row in one fold."""
     folds = np.full(len(labelled), -1)
@@ -180,8 +210,29 @@ def _separates(scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | No
     up_to, labelled_up_to = np.cumsum(all_rows), np.cumsum(of_labelled)
     at = np.minimum(np.searchsorted(up_to, sizes), len(up_to) - 1)
     counts = (labelled_up_to[at], n_rows, n_labelled, up_to[at])
-    tails = hypergeom.cdf(*(np.round(count) for count in counts))
+    tails = _few_drawn(*(np.round(count) for count in np.broadcast_arrays(*counts)))
     return bool(min(shift, tails.min() * len(sizes)) <= SAME_LEVEL / 2)
+
+
+def _few_drawn(found: np.ndarray, n_rows, n_labelled, n_drawn) -> np.ndarray:
+    """The probability of so few labelled rows, or fewer, among those drawn.
+
+    SciPy's tail is a sum of as many terms, which weights can make endless: where there are many,
+    the normal approximation is as good.
+    """
+    out, few = np.empty(len(found)), found <= EXACT
+    counts = [count[few] for count in (found, n_rows, n_labelled, n_drawn)]
+    out[few] = hypergeom.cdf(*counts)
+    found, n_rows, n_labelled, n_drawn = (
+        count[~few] for count in (found, n_rows, n_labelled, n_drawn)
+    )
+    share = n_labelled / n_rows
+    left = (n_rows - n_drawn) / np.maximum(n_rows - 1, 1)
+    spread = np.sqrt(n_drawn * share * (1 - share) * left)
+    above = found + 0.5 - n_drawn * share
+    z = np.divide(above, spread, out=np.full(len(spread), np.inf), where=spread > 0)
+    out[~few] = norm.cdf(z)
+    return out
 
 
 def _rank_sum(higher: np.ndarray, lower: np.ndarray) -> float:

@@ -1,0 +1,106 @@
+"""Any learner of this package under the contract of the class-prior estimators."""
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from sarlearn._compat import HasMethods, fit_context
+from sarlearn._labels import fill_labels
+from sarlearn._validation import encode_labels
+from sarlearn.backends import refuse_dask
+from sarlearn.classifiers import SARClassifier
+from sarlearn.priors._base import Estimate, PriorEstimator
+
+
+class LearnerPrior(PriorEstimator):
+    """The class prior that a learner finds: a learner with ``class_prior_``, and any labels.
+
+    With propensity attributes in the learner the labels may be biased; the other estimators take
+    the labelled rows for a random sample of the positives.
+
+    Parameters
+    ----------
+    learner : learner of this package, or a pipeline that ends with one, default=None
+        None is :class:`~sarlearn.SARClassifier`, which without propensity attributes assumes SCAR.
+    single_sample : bool, default=True
+        False for case-control data, the unlabelled rows drawn from the whole population: then
+        `class_prior_` is the share of positives among them.
+
+    Attributes
+    ----------
+    class_prior_ : float
+        ``P(y=1)``, in [P(s=1), 1].
+    label_frequency_ : float
+        ``P(s=1 | y=1)`` among the rows given.
+    unlabelled_prior_ : float
+        ``P(y=1 | s=0)``.
+    clipped_ : bool
+        Whether the estimate is at the boundary of its range.
+    learner_ : fitted learner
+        It says more: :class:`~sarlearn.SARClassifier` has the range of the class prior.
+
+    See Also
+    --------
+    compare_priors : Estimate the class prior with several methods and say whether they agree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sarlearn.priors import LearnerPrior
+    >>> X, target = load_breast_cancer(return_X_y=True)
+    >>> y = target == 0  # malignant: 0.37 of the rows
+    >>> s = y & (np.random.default_rng(0).random(len(y)) < 0.5)
+    >>> prior = LearnerPrior().fit(X, s)
+    >>> round(prior.class_prior_, 1), prior.learner_.certainty_
+    (0.4, 'well')
+    """
+
+    _parameter_constraints: dict = {
+        **PriorEstimator._parameter_constraints,
+        "learner": [HasMethods(["fit"]), None],
+    }
+
+    def __init__(self, learner=None, *, single_sample=True):
+        self.learner = learner
+        self.single_sample = single_sample
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.learner or SARClassifier()).input_tags
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y):
+        """Estimate the class prior.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows, labelled and unlabelled together, as the learner takes them.
+        y : array-like of shape (n_samples,)
+            The observed labels s: 1 for labelled positives, 0 for unlabelled rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        refuse_dask(X, "LearnerPrior")
+        learner = SARClassifier() if self.learner is None else clone(self.learner)
+        self.learner_ = learner.fit(X, y)
+        final = self.learner_[-1] if isinstance(self.learner_, Pipeline) else self.learner_
+        self.n_features_in_ = self.learner_.n_features_in_
+        if hasattr(self.learner_, "feature_names_in_"):
+            self.feature_names_in_ = self.learner_.feature_names_in_
+        labelled, self.classes_ = encode_labels(fill_labels(y), warn_few=False)
+        share = float(labelled.mean())
+        prior = float(final.class_prior_)
+        if np.isnan(prior):
+            raise ValueError(f"{final!r} finds no class prior: its rows are not one sample.")
+        self._set_prior(Estimate((prior - share) / (1 - share)), share)
+        return self
+
+    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+        raise NotImplementedError  # the learner checks its rows itself
