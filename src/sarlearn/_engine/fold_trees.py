@@ -94,6 +94,7 @@ class TreeRows:
         self._parts = [
             tuple(data.subset(part).construct() for part in pair)  # type: ignore[arg-type]
             for pair in self.rows_of
+            if all(map(len, pair))  # where all rows are copies of one, there is nothing to learn
         ]
 
     def boost(self, start: np.ndarray, e: np.ndarray) -> "Boosting":
@@ -108,13 +109,12 @@ class Boosting:
         import lightgbm
 
         self._rows, self._start, self._e, self.rounds = rows, start, e, 0
-        self.held = np.empty(len(rows.labelled))
+        self.held = np.take_along_axis(start, rows.folds[:, None].astype(np.intp), axis=1)[:, 0]
         self._boosters = []
-        for k, (part, (_, test)) in enumerate(zip(rows._parts, rows.rows_of, strict=True)):
-            booster = lightgbm.Booster(rows.parameters, part[0])
-            booster.add_valid(part[1], "held out")
+        for train, test in rows._parts:
+            booster = lightgbm.Booster(rows.parameters, train)
+            booster.add_valid(test, "held out")
             self._boosters.append(booster)
-            self.held[test] = start[test, k]
 
     def set_propensity(self, e: np.ndarray) -> None:
         """From the next round on."""
@@ -122,9 +122,8 @@ class Boosting:
 
     def grow(self, rounds: int) -> None:
         """So many rounds of every fold."""
-        for k, (booster, (train, test)) in enumerate(
-            zip(self._boosters, self._rows.rows_of, strict=True)
-        ):
+        for k, booster in enumerate(self._boosters):
+            train, test = self._rows.rows_of[k]
             of_loss = _objective(self._rows, train, self._e[train], self._start[train, k])
             for _ in range(rounds):
                 booster.update(fobj=of_loss)

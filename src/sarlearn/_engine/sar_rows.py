@@ -101,6 +101,8 @@ def learn(
         deal_folds(seen.folds, seen.labelled, settings.n_folds, seed + run)
         for run in range(settings.n_runs)
     ]
+    # Of fewer different rows, or groups, there are fewer folds.
+    settings = replace(settings, n_folds=int(folds[0].max()) + 1)
     sample = Sample(
         X[:, columns.of_class],
         terms.transform(X),

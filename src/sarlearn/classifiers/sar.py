@@ -290,7 +290,12 @@ class SARClassifier(LearnsPropensity):
         n_given = given.rows.shape[0] if given.kept is None else len(given.kept)
         if groups.ndim != 1 or len(groups) != n_given:
             raise ValueError(f"groups must hold one value per row, {n_given}; got {groups.shape}.")
-        return groups if given.kept is None else groups[given.kept]
+        groups = groups if given.kept is None else groups[given.kept]
+        if len(groups) and (groups == groups[0]).all():
+            raise ValueError(
+                f"groups holds one value only, {groups.tolist()[0]!r}: held-out scores need two."
+            )
+        return groups
 
     @elsewhere(dask="_no_categories", batches="_no_categories")
     def _categories(self, X) -> CategoryCodes:
