@@ -184,15 +184,6 @@ INSPECTION = [
         {"n_draws": [20, 25], "random_state": [1, 2], "chances": [-CHANCES]},
     ),
     Case(
-        inspection.unnamed_drivers,
-        DRIVEN,
-        {
-            "propensity_features": [[0], [1]],
-            "groups": [{"first": [0, 1]}, {"last": [2, 3]}],
-            "max_tried": [1, 2],
-        },
-    ),
-    Case(
         priors.out_of_fold_scores,
         ROWS | {"random_state": 0},
         {

@@ -13,9 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
-from sarlearn.classifiers._trust import no_second_look
-from sarlearn.classifiers.crossfit import CrossFitSARClassifier
+from sarlearn.classifiers import KnownPropensityClassifier, SARClassifier, SAREMClassifier
 from sarlearn.exceptions import TrustWarning
 from sarlearn.labelling import LogisticLabelling, label
 from sarlearn.metrics import probabilistic_f1_score, propensity_mean_absolute_error
@@ -26,8 +24,8 @@ MECHANISM = LogisticLabelling([INK], coef=2.0, intercept=-0.5)
 METHODS = (
     "unlabelled = negative",
     "SCAR",
-    "SAR",
-    "SAR, cross-fitted",
+    "SAR-EM",
+    "SARClassifier",
     "SAR, propensity known",
     "all classes known",
 )
@@ -68,7 +66,7 @@ def run_demo(console=None, *, n_labellings: int = N_LABELLINGS) -> dict:
     Returns
     -------
     dict
-        ``rows`` (a dict for each method), ``model`` (cross-fitted, on all rows of the first
+        ``rows`` (a dict for each method), ``model`` (SARClassifier, on all rows of the first
         labelling) and its data ``X``, ``s``, ``y``, ``propensity``, ``feature_names``.
     """
     X, y, names = load_demo_data()
@@ -77,14 +75,15 @@ def run_demo(console=None, *, n_labellings: int = N_LABELLINGS) -> dict:
         from rich.progress import track
 
         seeds = track(seeds, "Labelling and learning", console=console, transient=True)
-    with no_second_look():  # nobody reads the warnings of sixty fits
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrustWarning)  # nobody reads those of sixty fits
         scores = np.mean([_one_labelling(X, y, seed) for seed in seeds], axis=0)
     rows = [
         {"method": method} | dict(zip(COLUMNS, map(float, values), strict=True))
         for method, values in zip(METHODS, scores, strict=True)
     ]
     s, propensity = label(X, y, MECHANISM, random_state=0)
-    model = CrossFitSARClassifier(propensity_features=[INK], random_state=0)
+    model = SARClassifier([INK])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrustWarning)  # the report tells of them
         model.fit(X, s)
@@ -102,7 +101,7 @@ def _one_labelling(X, y, seed: int) -> list[list[float]]:
         LogisticRegression().fit(X[train], s[train]),
         SAREMClassifier().fit(X[train], s[train]),
         SAREMClassifier(propensity_features=[INK]).fit(X[train], s[train]),
-        CrossFitSARClassifier(propensity_features=[INK], random_state=seed).fit(X[train], s[train]),
+        SARClassifier([INK], random_state=seed).fit(X[train], s[train]),
         KnownPropensityClassifier().fit(X[train], s[train], propensity=propensity[train]),
         LogisticRegression().fit(X[train], y[train]),
     ]
@@ -152,7 +151,9 @@ def _show(console, rows, n_labellings: int, label_rate: float) -> None:
         table.add_column(name, justify="right")
     for row in rows:
         cells = ["-" if np.isnan(row[name]) else f"{row[name]:.3f}" for name in COLUMNS]
-        table.add_row(row["method"], *cells, style="bold" if row["method"] == "SAR" else None)
+        table.add_row(
+            row["method"], *cells, style="bold" if row["method"] == "SARClassifier" else None
+        )
     console.print(table)
     console.print(
         "prior: estimated share of even digits, then the true one. e error: mean absolute\n"

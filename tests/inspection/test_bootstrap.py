@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from conftest import make_pu
-from sarlearn import CrossFitSARClassifier, SAREMClassifier
+from sarlearn import SARClassifier, SAREMClassifier
 from sarlearn._view.parts import take_apart
 from sarlearn.inspection import _bootstrap as module
 from sarlearn.inspection import bootstrap
@@ -199,19 +200,21 @@ def test_bad_input_is_named(result):
         result.interval("class_prior", method="normal")
 
 
-def test_a_cross_fit_keeps_copies_of_a_row_in_one_fold():
+def test_our_learner_keeps_rows_of_a_group_in_one_fold():
     X, _, s = make(n=400)
-    model = CrossFitSARClassifier([2], cv=3, random_state=0).fit(X, s)
-    parts = take_apart(model, X)
+    groups = np.arange(400) // 2
+    model = SARClassifier([2], max_iter=20).fit(X, s, groups=groups)
     counts = np.random.default_rng(0).multinomial(400, np.full(400, 1 / 400))
-    refit, converged = _Refit(parts, s)(counts)
-    assert converged
-    expected = CrossFitSARClassifier([2], cv=3, random_state=0).fit(X, s, sample_weight=counts)
+    refit, _ = _Refit(take_apart(model, X), s, groups)(counts)
+    expected = clone(model).fit(X, s, sample_weight=counts, groups=groups)
     assert refit.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-12)
-    found = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    alone = clone(model).fit(X, s, sample_weight=counts)
+    assert refit.class_prior_ != alone.class_prior_
+    found = bootstrap(model, X, s, n_resamples=20, groups=groups, random_state=0)
     low, high = found.interval("class_prior")
     assert low < model.class_prior_ < high
-    assert "shifts the estimates" not in str(found)  # the decay is only that of the first step
+    assert found.propensity_names == ["x2"]
+    assert "shifts the estimates" not in str(found)
 
 
 def test_groups_are_drawn_together():

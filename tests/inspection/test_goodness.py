@@ -27,13 +27,11 @@ def right():
 
 
 def test_nothing_is_found_where_the_model_is_right(right):
-    found, model, s = right
+    found, _, s = right
     assert found.problems == []
     assert "Nothing in the labels contradicts the model" in str(found)
     assert found.by_score["observed"].sum() == s.sum()
     assert found.by_score["rows"].sum() == found.by_propensity["rows"].sum() == len(s)
-    low, high = found.bounds
-    assert s.mean() <= low <= model.class_prior_ <= high <= 1
 
 
 def test_values_are_plain_for_json(right):
@@ -54,7 +52,6 @@ def test_a_bend_of_the_class_is_named():
     found = goodness_of_fit(SAREMClassifier([2]).fit(X, s), X, s)
     assert next(iter(found.nonlinear)) == "x1"
     assert any("x1" in problem for problem in found.problems)
-    assert found.gain > 0
 
 
 def test_a_leak_is_named():

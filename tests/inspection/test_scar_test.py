@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import spearmanr
 
-from sarlearn._view.flexible import flexible_score
 from sarlearn.inspection import scar_test
 from sarlearn.inspection._scar_test import _simulated, _Test
+from sarlearn.inspection._selection import held_out_trees
 
 
 def make(seed, *, slope=0.0, n=600):
@@ -123,7 +123,7 @@ def test_a_flexible_class_model_takes_the_blame_for_a_wrong_form():
     X = rng.normal(size=(2000, 3))
     f = expit(4 * X[:, 0]) * expit(4 * X[:, 2])
     s = (rng.random(2000) < f) & (rng.random(2000) < 0.6)
-    score = flexible_score(X, s, np.random.default_rng(0))
+    score = held_out_trees(X, s, np.random.default_rng(0))
     assert score.shape == (2000, 1)
     assert spearmanr(score[:, 0], f).statistic > 0.9
     straight = scar_test(X, s, [2], n_draws=19, random_state=0)
@@ -131,8 +131,8 @@ def test_a_flexible_class_model_takes_the_blame_for_a_wrong_form():
     assert flexible.flexible
     assert straight.p_value == 0.05
     assert flexible.statistic < straight.statistic / 2
-    with pytest.raises(ValueError, match="two rows of each label"):
-        flexible_score(X[:3], np.array([True, False, False]), rng)
+    with pytest.raises(ValueError, match="two different rows of each label"):
+        held_out_trees(X[:3], np.array([True, False, False]), rng)
 
 
 def test_plot_shows_the_null_and_the_observed():

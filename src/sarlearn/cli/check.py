@@ -15,10 +15,9 @@ from sarlearn.cli.terminal import (
 from sarlearn.inspection import (
     scar_test,
     select_propensity_features,
-    unnamed_drivers,
 )
 from sarlearn.inspection._scar_test import SCARTestResult
-from sarlearn.inspection._selection import PropensitySelection
+from sarlearn.inspection._selection import PropensitySelection, unnamed_drivers
 from sarlearn.reporting.words import drivers_sentence
 from sarlearn.tables.dates import date_source
 from sarlearn.tables.encoder import TableEncoder

@@ -1,7 +1,6 @@
 """Look into a fitted model, and ask whether to trust it: plots, tests, intervals, sensitivity."""
 
 from sarlearn.inspection._bootstrap import bootstrap
-from sarlearn.inspection._drivers import unnamed_drivers
 from sarlearn.inspection._goodness import GoodnessOfFitDisplay, goodness_of_fit
 from sarlearn.inspection._history import history_test
 from sarlearn.inspection._relative import relative_prevalence
@@ -28,5 +27,4 @@ __all__ = [
     "scar_test",
     "select_propensity_features",
     "sensitivity",
-    "unnamed_drivers",
 ]

@@ -17,8 +17,7 @@ from sarlearn._view.inputs import check_count, generators
 from sarlearn._view.parallel import run_all
 from sarlearn._view.parts import FEW_VALUES, take_apart, value_text
 from sarlearn._view.style import new_axes, shorten, stack_panels
-from sarlearn.classifiers import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier
-from sarlearn.classifiers._trust import no_second_look
+from sarlearn.classifiers import SARClassifier, SAREMClassifier
 
 __all__ = ["BootstrapResult", "bootstrap"]
 
@@ -252,9 +251,8 @@ def bootstrap(
     ``decay=0.9`` the class prior came out 0.06 too high, and its intervals held the truth in 22 %
     of 50: they are about the wrong value.
 
-    Each refit runs as ``fit`` would. A cross-fit gets a row that was drawn twice as one row of
-    weight two: as two rows they could come into different folds, and a held-out score would be
-    that of a row the fit has seen.
+    Each refit runs as ``fit`` would. :class:`~sarlearn.SARClassifier` holds the rows of a group out
+    together, as it does those that were drawn twice.
 
     Parameters
     ----------
@@ -319,18 +317,16 @@ def bootstrap(
         resamples={name: values[:n_resamples] for name, values in stacked.items()},
         curve_points=probe.curve_points,
         feature_names=parts.names,
-        propensity_names=[parts.names[j] for j in parts.propensity_positions],
+        propensity_names=_propensity_names(parts),
         n_not_converged=sum(not converged for _, converged in found[:n_resamples]),
-        decay=_remaining_decay(parts.final),
+        decay=float(getattr(parts.final, "decay", 1.0)),
         _acceleration={name: _acceleration(values) for name, values in left_out.items()},
     )
 
 
-def _remaining_decay(final) -> float:
-    """The decay that still shifts the estimates: a cross-fit only starts from one."""
-    if isinstance(final, CrossFitSARClassifier):
-        return 1.0
-    return float(getattr(final, "decay", 1.0))
+def _propensity_names(parts) -> list[str]:
+    names = [parts.names[j] for j in parts.propensity_positions]
+    return list(getattr(parts.final, "propensity_terms_", names))
 
 
 def _is_logistic(final) -> bool:
@@ -391,12 +387,11 @@ class _Refit:
 
     def __init__(self, parts, labelled, groups=None):
         self._model, self._X = clone(parts.final), parts.matrix
-        held_together = isinstance(parts.final, CrossFitSARClassifier) and groups is not None
+        held_together = isinstance(parts.final, SARClassifier) and groups is not None
         self._groups = np.asarray(groups) if held_together else None
-        # Logistic models do not tell a row of weight two from two rows; each is then looked at
-        # once, which saves a quarter of the time.
-        cross_fits = CrossFitSARClassifier | BoostedSARClassifier
-        self._by_weight = isinstance(parts.final, cross_fits) or _is_logistic(parts.final)
+        # These do not tell a row of weight two from two rows; each is then looked at once, which
+        # saves a quarter of the time.
+        self._by_weight = isinstance(parts.final, SARClassifier) or _is_logistic(parts.final)
         self._s = parts.final.classes_[labelled.astype(int)]
 
     def __call__(self, counts: np.ndarray):
@@ -410,9 +405,8 @@ class _Refit:
             weight["groups"] = self._groups[rows]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what one fit would say two hundred times
-            with no_second_look():
-                model = clone(self._model)
-                model.fit(safe_indexing(self._X, rows), self._s[rows], **weight)
+            model = clone(self._model)
+            model.fit(safe_indexing(self._X, rows), self._s[rows], **weight)
         return model, bool(getattr(model, "converged_", True))
 
 

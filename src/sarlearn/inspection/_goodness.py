@@ -1,20 +1,30 @@
 """Does the model explain the labels? Observed against expected, and what would explain more."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import logit
+from sklearn.pipeline import Pipeline
 
-from sarlearn._compat import safe_indexing
-from sarlearn._engine.examine import MISFIT, NONLINEAR, Examination, examine, sample_rows
-from sarlearn._engine.goodness import LabelGrid, label_grid, shape_free
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.goodness import LabelGrid, label_grid, nonlinear_terms, score_sums
+from sarlearn._engine.label_fit import LabelModel, Penalties
+from sarlearn._engine.leakage import leaking
+from sarlearn._engine.terms import Terms
 from sarlearn._view.inputs import listed
-from sarlearn._view.parts import take_apart
+from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.style import BLUE, MUTED, ORANGE, tidy
 
 __all__ = ["GoodnessOfFit", "GoodnessOfFitDisplay", "goodness_of_fit"]
+
+# Score statistics above these are told: of a column in the propensity, and of its square in the
+# class; and a standardised misfit above this.
+DRIVER, NONLINEAR, MISFIT = 4.5, 7.0, 5.0
+# Score tests look at so many rows, however many there are.
+MAX_ROWS = 2000
+# On slopes of the label model, in standardised terms: hardly any.
+RIDGE = 1e-2
 
 
 @dataclass
@@ -29,24 +39,12 @@ class GoodnessOfFit:
     by_score, by_propensity : dict of str to ndarray
         For deciles of the class probability, and for levels of the propensity: ``rows``,
         ``observed`` and ``expected`` labels, and the mean ``probability`` and ``propensity``.
-    gain : float
-        By how many nats per labelled row a flexible model explains held-out labels better than
-        the model does; negative where it explains them worse.
     drivers : dict of str to float
         Columns that were not named and that labelling seems to follow, with their statistic.
     nonlinear : dict of str to float
         Columns whose squares the class model seems to lack, with their statistic.
     leaks : dict of str to float
         Columns that all but determine the label, with their area under the ROC curve.
-    swapped : bool
-        Whether class and propensity bear the marks of having changed places.
-    sure : float
-        The 99th percentile of the class probability. Far below 1 no row is surely positive, and the
-        class prior rests on the shape of the models.
-    bounds : tuple of float
-        Class priors that the labels admit without that shape: the class probabilities may all be
-        smaller by a factor as long as no propensity exceeds 1, and larger as long as none of them
-        does.
     flexible : bool
         Whether the class model is flexible already, so that no better form of it is advised.
 
@@ -58,13 +56,9 @@ class GoodnessOfFit:
     misfit: float
     by_score: dict[str, np.ndarray] = field(repr=False)
     by_propensity: dict[str, np.ndarray] = field(repr=False)
-    gain: float
     drivers: dict[str, float]
     nonlinear: dict[str, float]
     leaks: dict[str, float]
-    swapped: bool
-    sure: float
-    bounds: tuple[float, float]
     flexible: bool = False
 
     @property
@@ -74,14 +68,14 @@ class GoodnessOfFit:
 
     @property
     def problems_by_kind(self) -> dict[str, str]:
-        """The same by kind: ``misfit``, ``bends``, ``drivers``, ``leaks`` and ``swapped``."""
+        """The same by kind: ``misfit``, ``nonlinear``, ``drivers`` and ``leaks``."""
         found = {}
         if self.misfit > MISFIT:
             worst = self._worst()
             remedy = (
                 "Add columns that tell the classes apart, or name a driver of labelling."
                 if self.flexible
-                else "Transform skewed columns, or use a boosted class model."
+                else "Transform skewed columns, or use SARClassifier, which has trees."
             )
             found["misfit"] = (
                 f"Labels are not where the model expects them (misfit {self.misfit:.1f}): {worst} "
@@ -90,7 +84,7 @@ class GoodnessOfFit:
         if self.nonlinear:
             found["nonlinear"] = (
                 f"The class does not seem to be linear in {listed(list(self.nonlinear)[:3])}: use "
-                "a boosted class model, or add their squares."
+                "SARClassifier, which has trees, or add their squares."
             )
         if self.drivers:
             found["drivers"] = (
@@ -102,10 +96,6 @@ class GoodnessOfFit:
             found["leaks"] = (
                 f"{listed(list(self.leaks)[:3])} all but determine{ending} the label: leave out "
                 "what follows from the label."
-            )
-        if self.swapped:
-            found["swapped"] = (
-                "Class and propensity may have changed places: name fewer of the latter."
             )
         return found
 
@@ -119,13 +109,7 @@ class GoodnessOfFit:
         )
 
     def __str__(self) -> str:
-        problems = self.problems
-        text = " ".join(problems) if problems else "Nothing in the labels contradicts the model."
-        low, high = self.bounds
-        return (
-            f"{text} Without trusting the shape of the models the labels admit class priors from "
-            f"{low:.1%} to {high:.1%}."
-        )
+        return " ".join(self.problems) or "Nothing in the labels contradicts the model."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -133,11 +117,8 @@ class GoodnessOfFit:
             name: {key: np.asarray(value).tolist() for key, value in getattr(self, name).items()}
             for name in ("by_score", "by_propensity")
         }
-        plain = {
-            name: getattr(self, name)
-            for name in ("misfit", "gain", "drivers", "nonlinear", "leaks", "swapped", "sure")
-        }
-        return plain | tables | {"bounds": list(self.bounds), "problems": self.problems}
+        plain = {name: getattr(self, name) for name in ("misfit", "drivers", "nonlinear", "leaks")}
+        return plain | tables | {"problems": self.problems}
 
     def plot(self, axes=None):
         """Draw observed and expected labels by decile and by level; see the display."""
@@ -223,9 +204,8 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
 
     :math:`P(s=1|x) = f(x)\,e(x)` can be held against the labels seen, whatever the true classes
     are. Observed and expected labels are compared over strata of ``f`` and ``e``; score tests ask
-    whether a column that was not named belongs into ``e``, and whether ``f`` lacks the square of
-    one; a flexible model of :math:`P(s=1|x)` that knows nothing of the two factors is held against
-    :math:`f e` on held-out rows.
+    whether a column that was not named belongs into ``e``, and whether a linear ``f`` lacks the
+    square of one; and each column alone is asked whether it all but determines the label.
 
     **What it cannot see.** A good fit does not show that the two factors are told apart rightly:
     a driver of labelling that the class model absorbs fits as well, and so does another level of
@@ -263,44 +243,62 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     >>> import warnings
     >>> warnings.simplefilter("ignore")
     >>> found = goodness_of_fit(SAREMClassifier().fit(X, s), X, s)  # column 2 is not named
-    >>> list(found.drivers)
-    ['x2']
+    >>> next(iter(found.drivers))
+    'x2'
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)
-    eta, zeta = parts.held_out_logit(), _logit(parts.propensity())
-    grid = label_grid(eta, zeta, labelled)
+    grid = label_grid(_logit(parts.probability()), _logit(parts.propensity()), labelled)
     rows = sample_rows(labelled)
-    part = parts.linear
-    seen = examine(
-        safe_indexing(part.matrix, rows),
-        part.columns,
-        labelled[rows],
-        eta[rows],
-        zeta[rows],
-        linear=hasattr(parts.final, "coef_"),
-    )
-    return _described(grid, seen, part.names, parts.final, n_bins)
-
-
-def _described(
-    grid: LabelGrid, seen: Examination, names: Sequence[str], model, n_bins: int
-) -> GoodnessOfFit:
-    """The result of a grid of all rows and an examination of some."""
-    slope = float(getattr(model, "slope_", 1.0))
+    terms, names = _terms(model, parts, rows)
+    Z, labelled = terms.transform(parts.rows(rows)), labelled[rows]
+    driver_z, nonlinear_z = _score_tests(parts, Z, terms.column, labelled, rows)
     return GoodnessOfFit(
         misfit=grid.misfit,
         by_score=_table(grid.strata(n_bins, 1)),
         by_propensity=_table(grid.strata(1, 5)),
-        gain=seen.gain,
-        drivers={names[j]: float(seen.driver_z[j]) for j in seen.drivers},
-        nonlinear=_named(names, seen.nonlinear_z, NONLINEAR),
-        leaks={names[j]: float(area) for j, area in zip(*seen.leaks, strict=True)},
-        swapped=seen.swapped(slope),
-        sure=grid.probability_quantile(0.99),
-        bounds=shape_free(grid, float(model.class_prior_)),
-        flexible=not hasattr(model, "coef_"),
+        drivers=_named(names, driver_z, DRIVER),
+        nonlinear=_named(names, nonlinear_z, NONLINEAR),
+        leaks={names[j]: area for j, area in leaking(Z, labelled)},
+        flexible=not hasattr(parts.final, "coef_"),
     )
+
+
+def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
+    """Numbers of rows spread evenly over labelled and unlabelled ones, in their proportion."""
+    if len(labelled) <= most:
+        return np.arange(len(labelled))
+    order = np.argsort(labelled, kind="stable")
+    return np.sort(order[np.linspace(0, len(order) - 1, most).astype(np.intp)])
+
+
+def _terms(model, parts: Parts, rows: np.ndarray) -> tuple[Terms, list[str]]:
+    """Every column as standardised terms without gaps, and what they are called."""
+    final = model[-1] if isinstance(model, Pipeline) else model
+    levels = getattr(getattr(final, "categories_", None), "by_column", {})
+    X = parts.rows(rows)
+    terms = Terms.learn(X, np.arange(X.shape[1]), list(levels))
+    return terms, terms.names(parts.names, levels)
+
+
+def _score_tests(parts: Parts, Z, column, labelled, rows) -> tuple[np.ndarray, np.ndarray]:
+    """Statistics of each term in the propensity, and of its square in a linear class model.
+
+    Score tests ask for a maximum of the likelihood, where a decayed fit is not: intercepts, the
+    slope of the class logit and the propensity move there first.
+    """
+    of_propensity = np.isin(column, parts.propensity_positions)
+    eta, B = _logit(parts.probability()[rows]), Z[:, of_propensity]
+    scored = RowBlocks(eta[:, None]).attach(score=eta[:, None], Xe=B, labelled=labelled)
+    labels = LabelModel(scored, Penalties(RIDGE, towards=1.0, ridge_e=RIDGE), positive=True)
+    found = labels.fit(labels.start())
+    eta = found.weights[0] * eta + found.intercept
+    at = eta, B @ found.phi[:-1] + found.phi[-1], labelled, B
+    driver_z, nonlinear_z = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
+    driver_z[~of_propensity] = score_sums(*at, Z[:, ~of_propensity], of_class=False).z
+    if hasattr(parts.final, "coef_"):
+        nonlinear_z = score_sums(*at, nonlinear_terms(Z), of_class=True).z
+    return driver_z, nonlinear_z
 
 
 def _logit(probability) -> np.ndarray:

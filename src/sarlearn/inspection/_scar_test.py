@@ -10,11 +10,11 @@ from sarlearn._engine.joint import JointLogistic, climb_nested, nest
 from sarlearn._engine.magnitudes import moderate, sizes, unit_of
 from sarlearn._engine.units import in_units
 from sarlearn._view.draw import draw_null
-from sarlearn._view.flexible import flexible_score
 from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, check_positive, check_rows, generators, listed
 from sarlearn._view.parallel import run_all
 from sarlearn._view.style import new_axes
+from sarlearn.inspection._selection import held_out_trees
 
 __all__ = ["SCARTestResult", "scar_test"]
 
@@ -181,7 +181,7 @@ def scar_test(
     --------
     select_propensity_features :
         Choose the attributes that drive labelling from a shortlist, forward, by BIC.
-    unnamed_drivers : Columns that are no propensity features, and that labelling seems to follow.
+    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def scar_test(
     columns = rows.columns(propensity_features, "propensity_features")
     first, *draws = generators(random_state, n_draws + 1)
     moderated = moderate(rows.X)
-    extra = flexible_score(moderated, rows.labelled, first) if flexible else None
+    extra = held_out_trees(moderated, rows.labelled, first) if flexible else None
     scaler = StandardScaler(with_mean=False)
     test = _Test(scaler.fit_transform(moderated), columns, C, extra)
     scale = (scaler.scale_ * unit_of(sizes(rows.X)))[columns]

@@ -1,12 +1,17 @@
 """Which attributes drive labelling? Forward selection by BIC over a shortlist."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from scipy.special import logit
 
+from sarlearn._engine.copies import deal_folds, hash_rows
+from sarlearn._engine.goodness import score_sums
 from sarlearn._engine.joint import JointFit, JointLogistic, climb_nested, nest
-from sarlearn._view.flexible import flexible_score
+from sarlearn._engine.sar import Recipe, Sample, Settings
+from sarlearn._engine.terms import Terms
 from sarlearn._view.inputs import Rows, check_count, check_positive, check_rows, generators, listed
 from sarlearn._view.parallel import run_all
 from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
@@ -15,6 +20,9 @@ __all__ = ["PropensitySelection", "SelectionStep", "select_propensity_features"]
 
 # Differences in log-likelihood that decide nothing.
 TOL = 1e-3
+N_FOLDS = 5
+# So many columns that nobody named are tried, those with the largest scores.
+MAX_TRIED = 12
 
 
 @dataclass
@@ -135,8 +143,8 @@ def select_propensity_features(
 
     **Assumption.** The class model is right: logits linear in the columns of ``X``. A class model
     that is wrong makes an attribute look like one that drives labelling. ``flexible=True`` adds a
-    score to it, boosted trees that predict the labels out of fold, so that a candidate has to
-    explain more than any class model under SCAR could; where the two choices differ, they depend on
+    score to it, the held-out trees of :class:`~sarlearn.SARClassifier` under SCAR, so that a
+    candidate has to explain more than they do; where the two choices differ, they depend on
     the form of the class model. Leaving a true attribute out costs far more than one too many: in
     doubt, use the whole shortlist.
 
@@ -177,7 +185,7 @@ def select_propensity_features(
     --------
     scar_test :
         Test one label frequency for all positives (SCAR) against one that follows attributes.
-    unnamed_drivers : Columns that are no propensity features, and that labelling seems to follow.
+    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
 
     Examples
     --------
@@ -196,7 +204,7 @@ def select_propensity_features(
     rows = check_rows(X, s)
     groups = rows.groups(candidates)
     first, *draws = generators(random_state, n_resamples + 1)
-    extra = flexible_score(rows.X, rows.labelled, first) if flexible else None
+    extra = held_out_trees(rows.X, rows.labelled, first) if flexible else None
     forward = _Forward(rows, groups, C, extra)
     path, start = forward.run()
     features = [step.feature for step in path if step.taken]
@@ -268,3 +276,59 @@ def _resample(forward: _Forward, start, rng: np.random.Generator) -> list[str]:
     weight = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows)).astype(np.float64)
     path, _ = forward.run(weight, start)
     return [step.feature for step in path if step.taken]
+
+
+def held_out_trees(X, labelled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Held-out logits of ``f`` by boosted trees under SCAR, standardised: one column.
+
+    With it the class model has first claim on what the labels show; a propensity attribute has to
+    explain more. Linear terms stay beside it, so where labelling does follow an attribute, the
+    right pair of models is still among those compared.
+    """
+    hashes = hash_rows(X)
+    n_folds = min(N_FOLDS, *(len(np.unique(hashes[kind])) for kind in (labelled, ~labelled)))
+    if n_folds < 2:
+        raise ValueError("A flexible class model needs two different rows of each label at least.")
+    terms = Terms.learn(X, np.arange(X.shape[1]))
+    folds = deal_folds(hashes, labelled, n_folds, int(rng.integers(2**31)))
+    nothing = np.empty((len(labelled), 0))
+    seen = labelled, np.ones(len(labelled)), None
+    sample = Sample(X, terms.transform(X), nothing, *seen, [folds])
+    score = Recipe(sample, Settings(("trees",), n_folds)).fit().held[:, 0]
+    return ((score - score.mean()) / max(float(score.std()), 1e-12))[:, None]
+
+
+def unnamed_drivers(
+    X, s, named: Sequence[int] = (), groups: Mapping[str, Sequence[int]] | None = None, C=10.0
+) -> dict[str, float]:
+    """Columns that were not named and that labelling seems to follow: their gain beyond its cost.
+
+    A score test cannot see a driver where the fit takes every positive for labelled: a propensity
+    of 1 does not move with anything. So each of those with the largest scores enters the propensity
+    beside the named ones, both models are fitted again, and it is told if it raises the likelihood
+    by more than the extended BIC asks for (Chen and Chen, Biometrika 95, 2008). ``groups`` are
+    columns that belong together, by name.
+    """
+    rows = check_rows(X, s)
+    if groups is None:
+        groups = {rows.name(j): [j] for j in range(rows.X.shape[1])}
+    others = {name: list(g) for name, g in groups.items() if not set(named) & set(g)}
+    if not others:
+        return {}
+    columns = sorted(named)
+    forward = _Forward(rows, others, C, None)
+    model = forward._model(columns)
+    fit = model.fit(rows.labelled)
+    eta, zeta = (logit(np.clip(p, 1e-12, 1 - 1e-12)) for p in model.probabilities(fit.parameters))
+    Z = Terms.learn(rows.X, np.arange(rows.X.shape[1])).dense(rows.X)
+    z = np.abs(score_sums(eta, zeta, rows.labelled, Z[:, columns], Z, of_class=False).z)
+    tried = sorted(others, key=lambda name: -float(z[others[name]].max()))[:MAX_TRIED]
+    found = {}
+    for name in tried:
+        wider = forward._with(columns, others[name], fit, None)
+        # The columns may only have led to a better maximum of the model without them.
+        without = forward._without(columns, others[name], wider, None)
+        cost = len(others[name]) * np.log(rows.n_rows) + 2 * np.log(len(others))
+        found[name] = 2 * (wider.value - max(fit.value, without)) - float(cost)
+    better = sorted((pair for pair in found.items() if pair[1] > 0), key=lambda pair: -pair[1])
+    return dict(better)

@@ -4,22 +4,21 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.base import clone
+from scipy.special import logit
 
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.label_fit import LabelModel, Penalties
 from sarlearn._view.draw import draw_choices
 from sarlearn._view.html import ShownInNotebooks
 from sarlearn._view.inputs import check_count, check_positive
-from sarlearn._view.parts import take_apart
+from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.style import new_axes
 from sarlearn._words import share_text
-from sarlearn.classifiers import (
-    BoostedSARClassifier,
-    CrossFitSARClassifier,
-    KnownPropensityClassifier,
-    SAREMClassifier,
-)
-from sarlearn.classifiers._trust import no_second_look
+from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.metrics.inverse_propensity import ipw_scores
+
+# On the slope of the class logit, towards 1: hardly any.
+RIDGE = 1e-2
 
 
 @dataclass
@@ -111,15 +110,16 @@ def sensitivity(
     r"""Class prior and scores if every propensity were off by a factor.
 
     The propensity is scaled, :math:`e_k = \min(k\,\hat e, 1)` for factors :math:`k` within bounds:
-    the class model is refitted with it known, and the model's own predictions are scored with it.
+    the class model is fitted anew with it known, that of other learners than SAR-EM by slope and
+    level of its logit; and the model's own predictions are scored with it.
 
     **Assumption.** None is tested: it shows what would be concluded under other propensities, each
     taken as true in turn. Other settings are other models: fit them, and compare.
 
     Parameters
     ----------
-    model : fitted SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier
-        Or a pipeline that ends in one.
+    model : fitted learner with ``predict_propensity``, or a pipeline that ends in one
+        The model to look at.
     X, s : the data that it was fitted to
         Rows and labels.
     propensity_bounds : pair of float, default=(0.8, 1.25)
@@ -153,17 +153,12 @@ def sensitivity(
     factors = _factors(propensity_bounds, n_factors)
     parts = take_apart(model, X)
     final = parts.final
-    if not isinstance(final, SAREMClassifier | CrossFitSARClassifier | BoostedSARClassifier):
-        raise TypeError(
-            "sensitivity needs a SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier; "
-            f"got {type(final).__name__}."
-        )
     labelled = parts.labelled(s)
     seen = final.classes_[labelled.astype(int)]
     f, e = parts.probability(), parts.propensity()
-    with warnings.catch_warnings(), no_second_look():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an odd factor is shown, not warned of
-        scaled = [_scale(final, parts.matrix, seen, labelled, f, e, k) for k in factors]
+        scaled = [_scale(parts, seen, labelled, f, e, k) for k in factors]
     return SensitivityResult(float(final.class_prior_), scaled)
 
 
@@ -183,23 +178,25 @@ def _factors(bounds, n_factors) -> np.ndarray:
     return np.geomspace(low, high, n_factors)
 
 
-def _with_known_propensity(final) -> KnownPropensityClassifier | BoostedSARClassifier:
-    """The learner with the same class model that takes a known propensity."""
-    if isinstance(final, BoostedSARClassifier):
-        return clone(final).set_params(propensity_features=())
-    # A cross-fit with a classifier of the user has no penalty; 1 is then without effect.
-    C = getattr(final, "C_", final.C if final.classifier is None else 1.0)
-    return KnownPropensityClassifier(C=C, classifier=final.classifier)
-
-
-def _scale(final, matrix, s, labelled, f, e, factor: float) -> ScaledPropensity:
+def _scale(parts: Parts, s, labelled, f, e, factor: float) -> ScaledPropensity:
     scaled = np.clip(factor * e, 1e-6, 1.0)
-    refit = _with_known_propensity(final).fit(matrix, s, propensity=scaled)
     found = ipw_scores(labelled, f, scaled).scores
     return ScaledPropensity(
         float(factor),
-        float(refit.class_prior_),
+        _class_prior(parts, s, labelled, scaled),
         found["recall"],
         found["precision"],
         found["f1"],
     )
+
+
+def _class_prior(parts: Parts, s, labelled, e) -> float:
+    """With propensities that are known: SAR-EM's class model anew, of others slope and level."""
+    final = parts.final
+    if isinstance(final, SAREMClassifier):
+        model = KnownPropensityClassifier(C=final.C, classifier=final.classifier)
+        return float(model.fit(parts.matrix, s, propensity=e).class_prior_)
+    eta = logit(np.clip(parts.probability(), 1e-9, 1 - 1e-9))[:, None]
+    rows = RowBlocks(eta).attach(score=eta, labelled=labelled, e=e, not_e=1.0 - e)
+    labels = LabelModel(rows, Penalties(RIDGE, towards=1.0), positive=True)
+    return labels.fit(labels.start()).class_prior

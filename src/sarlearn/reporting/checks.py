@@ -12,7 +12,8 @@ from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn.classifiers import BoostedSARClassifier
 from sarlearn.classifiers._trust import no_second_look
-from sarlearn.inspection import bootstrap, scar_test, sensitivity, unnamed_drivers
+from sarlearn.inspection import bootstrap, scar_test, sensitivity
+from sarlearn.inspection._selection import unnamed_drivers
 from sarlearn.reporting.comparison import draw_rows
 from sarlearn.reporting.effects import propensity_odds
 from sarlearn.reporting.words import drivers_sentence
