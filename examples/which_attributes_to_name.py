@@ -1,21 +1,23 @@
 """
-Which attributes drive labelling?
-=================================
+Does labelling depend on anything, and which columns should I name?
+===================================================================
 
-Someone who knows how labels come about should name them. Where that is a shortlist rather than an
-answer, forward selection by BIC says which ones the labels ask for, and how often resamples agree.
+Someone who knows how labels come about should name the columns that drive labelling. Where that is
+a shortlist rather than an answer, a test asks whether labels fall at random, and forward selection
+by BIC which columns the labels ask for.
 """
 
 # %%
 # Who is tested depends on the distance to the clinic and on insurance; the shortlist has four
-# names.
+# names. For comparison, labels that do fall at random.
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from sarlearn import CrossFitSARClassifier
-from sarlearn.inspection import select_propensity_features, unnamed_drivers
+from sarlearn import SARClassifier
+from sarlearn.inspection import scar_test, select_propensity_features
 
 rng = np.random.default_rng(0)
 n = 3000
@@ -24,8 +26,29 @@ table["insured"] = (rng.random(n) < 0.6).astype(int)
 ill = rng.random(n) < expit(3 * table["marker"] + table["age"])
 tested = rng.random(n) < expit(0.3 - 1.2 * table["distance"] + table["insured"])
 diagnosed = ill & tested
+at_random = ill & (rng.random(n) < 0.5)
+
+# %%
+# Does labelling depend on the shortlist at all?
+# ----------------------------------------------
+# The test compares the fit with one label frequency for all to one in which it follows the columns,
+# and draws labels from the former to see how large a gain is chance. A test that does not reject is
+# no proof: labelling that follows the class probability itself cannot be seen by any test of this
+# kind.
 
 shortlist = ["age", "distance", "pulse", "insured"]
+figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+for labels, name, ax in ((diagnosed, "tested", axes[0]), (at_random, "at random", axes[1])):
+    found = scar_test(table, labels, shortlist, n_draws=99, random_state=0)
+    found.plot(ax=ax)
+    ax.set_title(name)
+    print(f"{name}: {found}\n")
+
+# %%
+# Which of them?
+# --------------
+# Selection on resamples says how far it is a matter of chance.
+
 found = select_propensity_features(table, diagnosed, shortlist, n_resamples=20, random_state=0)
 print(found)
 found.plot()
@@ -37,10 +60,9 @@ found.plot()
 # many does not.
 
 for names in (found.features, ["distance"], [], shortlist):
-    model = CrossFitSARClassifier(names, random_state=0).fit(table, diagnosed)
-    print(f"{', '.join(names) or 'none':32s} {model.class_prior_:.3f}   (truth {ill.mean():.3f})")
-
-# %%
-# After a fit, :func:`~sarlearn.inspection.unnamed_drivers` looks for columns that were forgotten.
-
-print(unnamed_drivers(table, diagnosed, ["distance"]))
+    model = SARClassifier(names).fit(table, diagnosed)
+    low, high = model.class_prior_range_
+    print(
+        f"{', '.join(names) or 'none':32s} {model.class_prior_:.3f}, between {low:.2f} and "
+        f"{high:.2f}   (truth {ill.mean():.3f})"
+    )
