@@ -468,7 +468,7 @@ def test_columns_are_named_by_names_and_masks(data, model):
         (np.full((40, 2), np.inf), None, "infinity"),
         (np.ones((40, 2)) * [1.0, 1e-160], None, "column 1 is 1e-160"),
         (np.ones((40, 2)), np.r_[np.ones(39), 1e31], r"largest sample_weight is 1e\+31"),
-        (np.ones((40, 2)), -np.ones(40), "[Nn]egative"),
+        (np.ones((40, 2)), -np.ones(40), r"[Nn]egative"),
         (np.ones((40, 2)), np.r_[np.ones(39), np.nan], "NaN"),
     ],
 )

@@ -34,6 +34,7 @@ from sarlearn._validation import (
 )
 from sarlearn._words import checked_sentence, known_sentence, model_summary, range_sentence
 from sarlearn.backends import elsewhere, lazily, read_rows, refuse_dask
+from sarlearn.classifiers._score import ScoresLabels
 from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
 
 EM_CONSTRAINTS: dict = {
@@ -61,7 +62,7 @@ class Input:
     audit: Audit | None = None
 
 
-class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """What the learners share: input checks, predictions from ``f``, scikit-learn's tags.
 
     Every learner has the parameter ``pos_label``: the label value that means labelled.

@@ -202,7 +202,7 @@ class BoostedSARClassifier(LearnsPropensity):
     >>> model = BoostedSARClassifier([2], random_state=0).fit(X, s)
     >>> round(model.class_prior_, 1), round(float(y.mean()), 1)
     (0.5, 0.5)
-    >>> bool(model.score(X, y) > 0.9)
+    >>> bool(np.mean(model.predict(X) == y) > 0.9)
     True
     """
 

@@ -219,6 +219,27 @@ class KnownPropensityClassifier(PUClassifier):
         """
         return self._propensity(self._check_predict(X))
 
+    def score(self, X, y, sample_weight=None, propensity=None) -> float:
+        """Mean of ``log P(s|x)`` over the rows, as of every learner: see ``SAREMClassifier.score``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,)
+            Observed labels, in the values that ``fit`` saw; a missing one means unlabelled.
+        sample_weight : array-like of shape (n_rows,), default=None
+            What each row counts.
+        propensity : float or array-like of shape (n_rows,), default=None
+            ``P(s=1|y=1,x)`` of these rows; needed unless ``fit`` was given one number. In
+            ``cross_val_score`` metadata routing hands it on.
+
+        Returns
+        -------
+        float
+        """
+        return self._mean_score(X, y, sample_weight, propensity=propensity)
+
     @lazily()
     def predict_posterior(self, X, s, audited=None, propensity=None) -> np.ndarray:
         """``P(y=1|x,s)``: 1 for labelled rows, ``f (1-e) / (1 - f e)`` for the others.

@@ -353,13 +353,38 @@ class RepeatedSARClassifier(PUClassifier):
             Probabilities.
         """
         X = self._check_predict(X)
+        block = self._labelled_block(X, s, chances)
+        if audited is not None:
+            block.audited = check_audited(audited, (block.visits == 1).any(axis=1))
+        return posterior_terms(block, *self._terms(block))[0].target
+
+    def score(self, X, y, sample_weight=None, chances=None) -> float:
+        """Mean of ``log P(s|x)`` over the rows: the labels of all chances of a row together.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Columns of the class, and of the propensity where named.
+        y : array-like of shape (n_rows, n_chances)
+            Labels of every chance, as in ``fit``.
+        sample_weight : array-like of shape (n_rows,), default=None
+            What each row counts.
+        chances : array-like of shape (n_rows, n_chances, n_attributes), default=None
+            Attributes of each chance, as in ``fit``.
+
+        Returns
+        -------
+        float
+        """
+        X = self._check_predict(X)
+        block = self._labelled_block(X, y, chances)
+        chance = posterior_terms(block, *self._terms(block))[0].chance
+        return float(np.average(np.log(chance), weights=check_weights(sample_weight, chance)))
+
+    def _labelled_block(self, X, s, chances) -> Block:
         if np.asarray(s).ndim < 2:
             s = encode_new_labels(s, self.classes_, X.shape[0])[:, None].astype(float)
-        visits = check_visits(s, X.shape[0], needs_label=False)
-        block = self._block(X, visits, chances)
-        if audited is not None:
-            block.audited = check_audited(audited, (visits == 1).any(axis=1))
-        return posterior_terms(block, *self._terms(block))[0].target
+        return self._block(X, check_visits(s, X.shape[0], needs_label=False), chances)
 
     def _block(self, X, visits, chances) -> Block:
         attributes = self._attributes(X, chances, visits)

@@ -18,13 +18,11 @@ from sarlearn._engine.sar_rows import Columns, learn, unidentified
 from sarlearn._validation import resolve_features
 from sarlearn.backends import elsewhere, refuse_dask
 from sarlearn.classifiers._categories import CategoryCodes
+from sarlearn.classifiers._score import BACKGROUND
 from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_fit
 from sarlearn.classifiers.base import POS_LABEL, Input, LearnsPropensity
 
 CLASS_MODELS = ("linear", "trees")
-# What the background weighs, in units of the labelled rows. Between 10 and 100 the answer still
-# moves with the number of background rows; at 1,000 EM crawls.
-BACKGROUND = 100.0
 
 
 class SARClassifier(LearnsPropensity):
