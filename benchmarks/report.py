@@ -11,16 +11,16 @@ from rich.table import Table as TerminalTable
 from benchmarks import plot, store
 from benchmarks.dask_tables import dask_tables
 from benchmarks.tables import Table, tables
-from benchmarks.user_tables import against_table, user_tables
 
 INTRODUCTION = """# Benchmarks
 
 Written by `python -m benchmarks.run` (`make bench`) from the files in `results/`; do not edit.
-`make bench QUICK=1` takes under three minutes, writes to `results/quick` and prints;
-`python -m benchmarks.run --only c small` runs parts alone; real data sets take part where
+`make bench QUICK=1` takes under three minutes, writes to `results/quick` and prints the table of
+limits; `python -m benchmarks.run --only c small` runs parts alone; real data sets take part where
 `SARLEARN_DATA` names a folder with them.
 
-Contestants, all in one run: **naive** works the way the published code does (liblinear, data
+`SARClassifier` is measured in default fits of scikit-learn's learners. The paper's learner has
+contestants, all in one run: **naive** works the way the published code does (liblinear, data
 stacked twice, cold start in every M-step; the paper's start, decay and stop rule); **pysarpu**
 0.1.0 from PyPI; **sarlearn** with `stop="slope"`, the paper's rule, and with `stop="fixed_point"`,
 which runs until EM stands still. The published code takes dense arrays only, so the naive way
@@ -53,24 +53,14 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
 - **Two threads, and the bound.** The two cores share their memory's bandwidth with each other
   and with other tenants of the machine, so the same fit takes longer in one hour than in the
   next.
-- **The command line.** The largest part is the cross-fit, then the imports of SciPy, scikit-learn
-  and pandas, once per command; then the report, which asks for the second look at the fit once
-  more, and reading, encoding, scoring and writing. It would take one process for both commands,
-  or what it found kept for the report.
-- **The cross-fit against the engine before.** What it takes more are the two flexible scores and
-  their label models, which are new in it: without them it takes less than before, but for 500 rows
-  in NumPy (see the table). Where rows per column are few, each fold is fitted from two starts
-  unless both lead to one maximum, because the likelihood may have two.
 - **Small fits.** On 546 rows an M-step consists of calls of a few microseconds each. It would take
   the loop itself compiled.
 """
 
 
 def show(folder: Path, console: Console) -> None:
-    """Print the tables that fit a terminal."""
-    for table in _all_tables(folder):
-        if len(table.header) > 10:
-            continue
+    """Print the limits, and what came out."""
+    for table in _all_tables(folder)[:1]:
         out = TerminalTable(*table.header, title=table.title, title_justify="left")
         for row in table.rows:
             out.add_row(*(cell.replace("**", "") for cell in row))
@@ -92,8 +82,7 @@ def text(folder: Path) -> str:
 
 
 def _all_tables(folder: Path) -> list[Table]:
-    of_users = [*user_tables(folder), *against_table(folder)]
-    return [*tables(folder), *of_users, *dask_tables(folder)]
+    return [*tables(folder), *dask_tables(folder)]
 
 
 def _markdown(table: Table) -> str:

@@ -1,9 +1,10 @@
 """Run the benchmarks: ``python -m benchmarks.run [--quick] [--only PART ...]``.
 
 Parts are the keys of the workloads (a to f, and the real ones where SARLEARN_DATA is set),
-``scaling``, ``small``, ``startup``, ``users`` and ``dask``. Every measurement is a process of its
-own, one after the other. A full run renews the tracked results, the table in README.md and the
-figure; a quick one (fewer rows, fewer repetitions) goes to ``results/quick`` and only prints.
+``learner``, ``scaling``, ``small``, ``startup``, ``users`` and ``dask``. Every measurement is a
+process of its own, one after the other. A full run renews the tracked results, the tables in
+README.md and the figure; a quick one measures what limits are set for (workload c, the learner,
+the start), goes to ``results/quick`` and only prints.
 """
 
 import argparse
@@ -23,11 +24,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import report, startup, store, users
 from benchmarks.dask_measure import ROW_BYTES
+from benchmarks.learner import CASES, Case
 from benchmarks.workloads import SMALL, Workload, available
 
-OTHER_PARTS = ["scaling", "small", "startup", "users", "dask"]
+OTHER_PARTS = ["learner", "scaling", "small", "startup", "users", "dask"]
+# What a quick run has limits for.
+QUICK_PARTS = ["c", "learner", "startup"]
 SCALING_ROWS = [5_000, 16_000, 50_000, 160_000, 500_000, 1_600_000, 5_000_000]
-SLOW_REAL = {"adult", "ijcnn", "covtype"}  # no part of a quick run unless asked for
 UNPACKED = {"a", "newsgroups"}  # sparse, and small enough for the naive way to unpack
 
 
@@ -39,7 +42,7 @@ class Plan:
     methods: tuple[str, ...] = (
         "slope", "slope_numpy", "fixed_point", "naive", "naive_csr", "pysarpu"
     )  # fmt: skip
-    two_threads: tuple[str, ...] = ()  # workloads; none: all
+    two_threads: bool = True
     naive_limit: float = 120.0
     peer_limit: float = 25.0
     repeat_seconds: float = 6.0
@@ -58,8 +61,8 @@ class Plan:
 FULL = Plan()
 QUICK = Plan(
     quick=True,
-    methods=("slope", "slope_numpy", "fixed_point", "naive", "pysarpu"),
-    two_threads=("c", "e"),
+    methods=("slope", "naive"),
+    two_threads=False,
     naive_limit=3.0,
     peer_limit=2.0,
     repeat_seconds=0.5,
@@ -126,6 +129,11 @@ class Benchmark:
         if "small" in parts:
             for workload in SMALL:
                 out.append((f"small fits, {workload.key}", lambda w=workload: self.small(w)))
+        if "learner" in parts:
+            cases = [case for case in CASES if case.quick or not self.plan.quick]
+            out += [(f"a fit of {case.name}", partial(self.cost, case)) for case in cases]
+            out.append(("bootstrap", partial(self.learner, "bootstrap", kind="bootstrap")))
+            out.append(("first fit", partial(self.learner, "first fit", kind="first")))
         if "startup" in parts:
             out.append(("start-up", self.startup))
         if "users" in parts:
@@ -148,14 +156,16 @@ class Benchmark:
             (f"{title}{method}", lambda method=method: self.fit(workload, method, rows))
             for method in methods
         ]
-        return out + [(f"{title}distances", lambda: self.distances(workload, rows))]
+        if "fixed_point" in methods:
+            out.append((f"{title}distances", lambda: self.distances(workload, rows)))
+        return out
 
     def fit(self, workload: Workload, method: str, rows: dict) -> None:
         """One contestant on one workload: with one thread, and with two where it ended soon."""
         plan = self.plan
         size = workload.quick_rows if plan.quick else workload.rows
         if method == "pysarpu" and workload.key == "f":
-            rows[method] = {"note": "takes dense arrays only: 16 GB of X"}
+            self._keep(workload, method, rows, {"note": "takes dense arrays only: 16 GB of X"})
             return
         what = {
             "kind": "fit",
@@ -169,17 +179,22 @@ class Benchmark:
         load = os.getloadavg()[0]
         result = job(**what)
         if "failed" in result:
-            rows[method] = {"note": result["failed"]}
+            self._keep(workload, method, rows, {"note": result["failed"]})
             return
         result |= {"wall_1": result.pop("wall"), "load": load}
         # liblinear knows one thread only: its second run would only cost time.
-        wanted = not plan.two_threads or workload.key in plan.two_threads
-        if wanted and not method.startswith("naive") and not result["extrapolated"]:
+        if plan.two_threads and not method.startswith("naive") and not result["extrapolated"]:
             two = job(threads=2, record=False, **what)
             result["wall_2"] = two.get("wall", "")
         elif result["extrapolated"]:
             result["wall_1"] = ""
-        rows[method] = result
+        self._keep(workload, method, rows, result)
+
+    def _keep(self, workload: Workload, method: str, rows: dict, result: dict) -> None:
+        """Put a contestant's row into the results, and where its distances will be added."""
+        named = {"workload": workload.key, "method": method, "title": workload.title}
+        rows[method] = result | named
+        store.merge("workloads", [rows[method]], self.folder)
 
     def distances(self, workload: Workload, rows: dict) -> None:
         """Distances of all endpoints of a workload; its rows are then complete."""
@@ -187,11 +202,20 @@ class Benchmark:
         result = job(kind="distances", workload=workload.key, rows=size, saved=str(self.saved))
         for method, row in rows.items():
             row |= result.get(method, {})
-            row |= {"workload": workload.key, "method": method, "title": workload.title}
-        if "slope" in rows and "failed" not in result:
+        if "failed" not in result:
             tight = ("tight_iterations", "tight_converged", "residual_f", "residual_e")
             rows["fixed_point"] |= {name: result[name] for name in tight}
         store.merge("workloads", list(rows.values()), self.folder)
+
+    def cost(self, case: Case) -> None:
+        repeats = 1 if case.rows > 50_000 else max(self.plan.rounds, 2) if case.rows < 1000 else 2
+        size = {"rows": case.rows, "columns": case.columns, "is_sparse": case.sparse}
+        self.learner(case.name, kind="cost", repeats=repeats, **size)
+
+    def learner(self, name: str, **what) -> None:
+        """A measurement of the one learner."""
+        found = job(module="benchmarks.learner", **what)
+        store.merge("learner", [{"case": name, **found}], self.folder)
 
     def scaling(self, rows: int) -> None:
         made = []
@@ -286,7 +310,7 @@ def main(arguments: list[str] | None = None) -> None:
         TimeElapsedColumn(),
     ]
     with tempfile.TemporaryDirectory() as saved, Progress(*columns, console=console) as progress:
-        parts = chosen.only or [part for part in known if not (plan.quick and part in SLOW_REAL)]
+        parts = chosen.only or (QUICK_PARTS if plan.quick else known)
         steps = Benchmark(plan, folder, Path(saved)).steps(parts)
         bar = progress.add_task("", total=len(steps))
         for title, step in steps:

@@ -14,7 +14,7 @@ KEYS = {
     "machine": ("what",),
     "dask": ("case", "rows", "workers"),
     "users": ("case", "step", "rows", "columns"),
-    "against": ("problem", "way", "learner"),
+    "learner": ("case",),
 }
 
 

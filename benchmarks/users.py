@@ -1,13 +1,12 @@
-"""What users wait for: the command line, the default learner, first fits, batches, SQL.
+"""What users wait for: the command line, batches, SQL.
 
     python -m benchmarks.users                                  # all, batches of a million rows
     python -m benchmarks.users --only batches --rows 20000000
 
 Parts: ``command`` (fit and score 100,000 rows of Adult, where SARLEARN_DATA names the data),
-``crossfit`` (the cross-fit in SAR-EM fits with C=10), ``first`` (a first fit on a fresh
-installation), ``batches`` (fit and score Parquet files through the command line), ``sql`` (scores
-by DuckDB). Every measurement is a process of its own; the peak of memory is the resident set that
-the system tells of it. Rows replace those of the same key in ``results/users.csv``.
+``batches`` (fit and score Parquet files through the command line), ``sql`` (scores by DuckDB).
+Every measurement is a process of its own; the peak of memory is the resident set that the system
+tells of it. Rows replace those of the same key in ``results/users.csv``.
 """
 
 import argparse
@@ -28,8 +27,6 @@ from benchmarks import store
 ADULT_ROWS = 100_000
 COLUMNS = 20
 FILE_ROWS = 500_000
-QUICK_CROSS_FITS = ("a", "b", "newsgroups")
-CROSS_FITS = (*QUICK_CROSS_FITS, "d", "adult", "ijcnn")
 
 
 # A process counts the memory of the one that started it as its own first peak; so a small one
@@ -146,98 +143,16 @@ def write_parts(folder: Path, n_rows: int) -> None:
         pq.write_table(pa.table(columns), path, row_group_size=100_000)
 
 
-def crossfit(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
-    """The default learner in units of a SAR-EM fit with the penalty of its first step."""
-    from benchmarks.workloads import available
-
-    wanted = QUICK_CROSS_FITS if quick else CROSS_FITS
-    for workload in available():
-        if workload.key in wanted:
-            size = workload.quick_rows if quick else workload.rows
-            found = process(
-                ["-m", "benchmarks.users", "--measure", json.dumps([workload.key, size])],
-                SARLEARN_COMPILED="1",
-            )
-            measured = json.loads(found["printed"])
-            yield {
-                "case": "cross-fit",
-                "step": workload.key,
-                "peak_mb": found["peak_mb"],
-            } | measured
-
-
-def measure_cross_fit(key: str, n_rows: int) -> dict:
-    """In this process, after small fits that load what is compiled."""
-    import warnings
-
-    from benchmarks.workloads import BY_KEY
-    from sarlearn import CrossFitSARClassifier, SAREMClassifier
-
-    warnings.simplefilter("ignore")
-    problem = BY_KEY[key].problem(n_rows)
-    models = {
-        "sarem": SAREMClassifier(problem.columns, C=10.0),
-        "cross": CrossFitSARClassifier(problem.columns, random_state=0),
-    }
-    seconds: dict[str, float] = {}
-    some = slice(None, None, max(len(problem.s) // 2000, 1))  # rows may come by class
-    for name, model in models.items():
-        model.fit(problem.X[some], problem.s[some])
-        times = []
-        for _ in range(3 if n_rows < 60_000 else 1):
-            start = time.process_time()
-            model.fit(problem.X, problem.s)
-            times.append(time.process_time() - start)
-        seconds[name] = min(times)
-    return {
-        "rows": problem.X.shape[0],
-        "columns": problem.X.shape[1],
-        "cpu": seconds["cross"],
-        "ratio": seconds["cross"] / seconds["sarem"],
-    }
-
-
-FIRST = """
-import time, warnings
-warnings.simplefilter("ignore")
-import numpy as np
-from sarlearn import SAREMClassifier
-rng = np.random.default_rng(0)
-X = rng.normal(size=({rows}, 10))
-s = (X[:, 0] + X[:, 1] > 0) & (rng.random({rows}) < 0.5)
-for _ in range(2):
-    start = time.process_time()
-    SAREMClassifier([1]).fit(X, s)
-    print(time.process_time() - start)
-"""
-
-
-def first(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
-    """A first fit where nothing was compiled yet, and the one after it."""
-    for size in (1_000, 30_000):
-        cache = folder / f"numba{size}"
-        found = process(["-c", FIRST.format(rows=size)], NUMBA_CACHE_DIR=str(cache))
-        one, two = map(float, found["printed"].split())
-        yield {
-            "case": "first fit, no cache",
-            "step": "first over second",
-            "rows": size,
-            "columns": 10,
-            "cpu": one,
-            "ratio": one - two,
-        }
-
-
 SQL = """
 import json, sys, time
 import duckdb, numpy as np, pandas as pd
-from sarlearn import make_table_classifier, to_sql
+from sarlearn import SARClassifier, to_sql
 rows = int(sys.argv[1])
 rng = np.random.default_rng(0)
 table = pd.DataFrame(rng.normal(size=(rows, 10)), columns=list("abcdefghij"))
 table["word"] = rng.choice(["one", "two", "three"], rows)
 s = (table["a"] > 0) & (rng.random(rows) < 0.5)
-model = make_table_classifier(["b", "word"]).fit(table[:20000], s[:20000])
+model = SARClassifier(["b", "word"]).fit(table[:20000], s[:20000])
 query = to_sql(model, "duckdb").select("t")
 database = duckdb.connect(config={"threads": 1})
 database.register("t", table)
@@ -261,8 +176,6 @@ def sql(folder: Path, rows: int, quick: bool) -> Iterator[dict]:
 
 PARTS = {
     "command": command,
-    "crossfit": crossfit,
-    "first": first,
     "batches": batches,
     "sql": sql,
 }
@@ -280,11 +193,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--rows", type=int, default=1_000_000, help="of batches")
-    parser.add_argument("--measure", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
-    if chosen.measure:
-        print(json.dumps(measure_cross_fit(*json.loads(chosen.measure))))
-        return
     for part in chosen.only:
         run(part, store.RESULTS, chosen.rows)
 

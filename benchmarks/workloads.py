@@ -178,7 +178,7 @@ def _real(loader: str, *arguments: str) -> Callable[[int], Problem]:
 GENERATED = [
     Workload("a", "sparse, binary", 5_000, lambda n: sparse_words(n, 200, 11, "a"), 5_000),
     Workload("b", "continuous propensity", 50_000, lambda n: dense_numbers(n, "b"), 50_000),
-    Workload("c", "cover-type like", 536_000, lambda n: cover_type_like(n, "c"), 53_600),
+    Workload("c", "cover-type like", 536_000, lambda n: cover_type_like(n, "c"), 536_000),
     Workload("d", "ijcnn like", 141_000, lambda n: ijcnn_like(n, "d"), 141_000),
     Workload("e", "tall", 5_000_000, lambda n: tall(n, "e"), 250_000),
     Workload("f", "sparse, wide", 100_000, lambda n: sparse_words(n, 20_000, 115, "f"), 5_000),

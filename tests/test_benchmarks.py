@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import contestants, measure, run, store, tables
+from benchmarks import contestants, learner, measure, run, store, tables
 from benchmarks.counters import counting, gram_flops
 from benchmarks.naive import NaiveSAREM
 from benchmarks.workloads import BY_KEY, Workload, coded_table, sparse_words
@@ -128,13 +128,13 @@ def test_results_replace_rows_of_the_same_key_only(tmp_path):
 
 
 def test_tables_tell_extrapolated_times_and_missed_targets(tmp_path):
-    common = {"workload": "b", "title": "fifty thousand", "rows": 50_000, "columns": 14}
+    common = {"workload": "c", "title": "fifty thousand", "rows": 50_000, "columns": 14}
     naive = {"cpu": 30.0, "iterations": 60, "extrapolated": True}
     slope = {"cpu": 0.5, "iterations": 61, "extrapolated": False}
     rows = [common | {"method": "naive"} | naive, common | {"method": "slope"} | slope]
     store.merge("workloads", rows, tmp_path)
     assert tables.speed(tmp_path).rows[0][1:7] == ["about 30 (60)", "", "0.5 (61)", "", "", "60"]
-    assert tables.targets(tmp_path).rows[0][1:] == [">= 80", "60", "**missed**"]
+    assert tables.limits(tmp_path).rows[0][1:] == [">= 80", "60", "**missed**"]
 
 
 def test_a_peer_that_does_not_finish_has_no_time_and_no_ratio(tmp_path):
@@ -145,7 +145,7 @@ def test_a_peer_that_does_not_finish_has_no_time_and_no_ratio(tmp_path):
     (row,) = tables.speed(tmp_path).rows
     assert row[2] == "did not finish: 3 iterations in 25 s"
     assert tables.ratio(tables.by_workload(tmp_path)["b"], "pysarpu") is None
-    assert not [line for line in tables.targets(tmp_path).rows if "pysarpu" in line[0]]
+    assert not [line for line in tables.limits(tmp_path).rows if "pysarpu" in line[0]]
 
 
 def test_the_peer_is_cut_off(problem, monkeypatch):
@@ -170,47 +170,42 @@ def test_generated_workloads_are_the_same_every_time(key):
     assert 0 < first.s.mean() < 0.5
 
 
-def test_what_users_wait_for_is_measured_and_judged(tmp_path):
-    from benchmarks import user_tables, users
+def test_what_a_process_takes_is_told():
+    from benchmarks import users
 
     found = users.process(["-c", "print(sum(range(10**6)))"])
     assert found["printed"].strip() == "499999500000"
     assert found["cpu"] > 0
     assert 1 < found["peak_mb"] < 1000
+
+
+def test_what_the_learner_costs_is_set_beside_its_limits(tmp_path):
+    row = learner.cost(400, 8, is_sparse=False, repeats=1)
+    assert 0 < row["linear_cpu"] < row["cpu"]
+    assert row["fits"] == pytest.approx(row["cpu"] / row["unit_cpu"])
+    sparse = learner.cost(300, 400, is_sparse=True, repeats=1)
+    assert sparse["unit"] == "LogisticRegression"
+    store.merge("learner", [{"case": "2,000 x 20", **row, "fits": 7.0}], tmp_path)
+    store.merge("learner", [{"case": "first fit", "cpu": 0.9, "more": 0.5}], tmp_path)
     size = {"rows": 100_000, "columns": 14}
-    rows = [
-        {"case": "command line, Adult", "step": "fit", "cpu": 7.0, **size},
-        {"case": "command line, Adult", "step": "score", "cpu": 4.0, **size},
-        {"case": "cross-fit", "step": "a", "cpu": 1.0, "ratio": 2.5, **size},
+    store.merge(
+        "users", [{"case": "command line, Adult", "step": "fit", "cpu": 11, **size}], tmp_path
+    )
+    unit = "in fits of HistGradientBoostingClassifier"
+    assert tables.limits(tmp_path).rows == [
+        [f"a fit of 2,000 x 20: {unit}", "<= 6", "7", "**missed**"],
+        ["first fit over the second, CPU s", "<= 0.6", "0.5", "met"],
+        ["sarlearn fit, Adult, 100,000 rows: CPU s", "<= 12", "11", "met"],
     ]
-    store.merge("users", rows, tmp_path)
-    seen, judged = user_tables.user_tables(tmp_path)
-    assert next(row[:3] for row in seen.rows) == ["command line, Adult", "fit", "100,000"]
-    assert [row[2:] for row in judged.rows] == [["11", "**missed**"], ["2.5", "met"]]
-    assert user_tables.user_tables(tmp_path / "nothing") == []
+    assert tables.learner(tmp_path).rows[0][0] == "2,000 x 20"
+    assert tables.users(tmp_path).rows[0][:3] == ["command line, Adult", "fit", "100,000"]
 
 
-def test_fits_are_set_beside_those_of_an_earlier_tree(tmp_path):
-    from benchmarks import against, user_tables
-
-    assert user_tables.against_table(tmp_path) == []
-    before = {"cpu": 0.02, "class_prior": 0.5, "coef": [1.0, -2.0]}
-    row = {"problem": "500 x 10", "way": "NumPy", "learner": "slope"}
-    row |= against._compared(before, before | {"cpu": 0.03, "coef": [1.5, -2.0]})
-    store.merge("against", [row], tmp_path)
-    (found,) = user_tables.against_table(tmp_path)
-    assert found.rows == [
-        ["500 x 10", "NumPy", "slope", "0.02", "0.03", "1.5", "0.5", "0.5", "2.5e-01"]
-    ]
-
-
-def test_the_cross_fit_alone_hears_no_other_score(monkeypatch, fits_alone):
-    from benchmarks import against
-
-    monkeypatch.setitem(against.SHAPES, "few", (400, 4))
-    X, s, e = against.problem("few")
-    alone, averaged = (against.fit(name, X, s, e) for name in (against.OWN_SCORE, "cross-fit"))
-    assert abs(alone.class_prior_ - averaged.class_prior_) > 1e-3
+def test_a_quick_run_measures_what_has_a_limit(tmp_path):
+    steps = run.Benchmark(run.QUICK, tmp_path, tmp_path).steps(run.QUICK_PARTS)
+    titles = [title for title, _ in steps]
+    assert titles[:3] == ["machine", "workload c: slope", "workload c: naive"]
+    assert {f"a fit of {case.name}" for case in learner.CASES if case.quick} <= set(titles)
 
 
 def test_parts_of_a_table_are_a_problem_of_labels(tmp_path, monkeypatch):

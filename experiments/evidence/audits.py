@@ -6,7 +6,7 @@ from sarlearn._engine.survey import strata_of
 from sarlearn.audit import draw
 
 from ..harness.cells import seed_from
-from .data import labelled, posteriors, weak_class
+from .data import labelled, posterior, weak_class
 
 # Uniform part and number of strata of the designs that were compared.
 DESIGNS = {
@@ -37,8 +37,7 @@ def cells(settings):
 def measure(dataset, labelling, design, rows, draws):
     """Root mean squared error, coverage, width; error of labels alone beside it."""
     data = labelled(dataset, labelling)
-    model, suggested, prior = posteriors(dataset, labelling)
-    q = suggested if design == "suggested" else model
+    q, prior = posterior(dataset, labelling)
     truth, unlabelled = float(data.y.mean()), np.flatnonzero(~data.s)
     out = {
         "n_rows": len(data.y),
@@ -85,7 +84,7 @@ def _draw(data, q, unlabelled, design, rows, rng):
     if design == "uniform":
         checked = rng.choice(unlabelled, rows, replace=False)
         chance = np.full(rows, rows / len(unlabelled))
-    elif design in ("suggested", "model alone"):
+    elif design == "suggested":
         found = draw(q, unlabelled, rows, rng)
         checked, chance = found.rows, found.probability
     else:

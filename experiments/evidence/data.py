@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from sarlearn import BoostedSARClassifier, CrossFitSARClassifier
+from sarlearn import SARClassifier
 
 from ..harness.cells import seed_from
 from ..harness.data import load_rows
@@ -27,14 +27,6 @@ class Labelled(NamedTuple):
     s: np.ndarray
     columns: np.ndarray
     e: np.ndarray
-
-
-class Posteriors(NamedTuple):
-    """By the model, the mean of its and those of boosted trees, and the class prior."""
-
-    model: np.ndarray
-    suggested: np.ndarray
-    class_prior: float
 
 
 def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray]:
@@ -74,14 +66,10 @@ def labelled(dataset: str, labelling: int) -> Labelled:
 
 
 @lru_cache(maxsize=2)
-def posteriors(dataset: str, labelling: int) -> Posteriors:
-    """``P(y=1|x,s)`` and the class prior by the cross-fit from labels alone."""
+def posterior(dataset: str, labelling: int) -> tuple[np.ndarray, float]:
+    """``P(y=1|x,s)`` and the class prior from labels alone."""
     data = labelled(dataset, labelling)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = CrossFitSARClassifier(data.columns, random_state=0).fit(data.X, data.s)
-        q = model.predict_posterior(data.X, data.s)
-        if len(data.s) < 200 or data.s.sum() < 20:
-            return Posteriors(q, q, model.class_prior_)
-        trees = BoostedSARClassifier(data.columns, random_state=0).fit(data.X, data.s)
-    return Posteriors(q, (q + trees.predict_posterior(data.X, data.s)) / 2, model.class_prior_)
+        model = SARClassifier(data.columns, random_state=0).fit(data.X, data.s)
+        return model.predict_posterior(data.X, data.s), float(model.class_prior_)

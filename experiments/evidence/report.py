@@ -18,11 +18,11 @@ cannot say how many positives are hidden; a few rows that someone checks can.
 
 Every cell draws an audit many times from one labelling of one data set (at most 8,000 rows; three
 attributes drive labelling) and compares the class prior with the truth. *Plain share* is a uniform
-draw with Wilson's interval; *suggested* is the draw of `suggest_audit` along the mean of the
-posteriors of a cross-fit from labels alone and of boosted trees, *model alone* along the
-cross-fit's; *top-ranked* takes the rows of highest posterior, for which only the model can speak.
-The data sets for the choice of the design and those for the verdict were written down before the
-verdict was measured (`audits.toml`).
+draw with Wilson's interval; *suggested* is the draw of `suggest_audit` along the posteriors of
+`SARClassifier` from labels alone; *top-ranked* takes the rows of highest posterior, for which only
+the model can speak. The data sets for the choice of the design and those for the verdict were
+written down before the verdict was measured (`audits.toml`); it was measured again when
+`SARClassifier` took the place of the learners that gave the posteriors before.
 """
 
 
@@ -51,13 +51,7 @@ def _design(rows: list[Row]) -> str:
     text += (
         "interval. *mixed k* is half Neyman allocation, half uniform, in k strata; the rule that "
     )
-    text += (
-        "was kept takes a tenth of the rows as strata, at most ten; *suggested* is that rule along "
-    )
-    text += (
-        "the mean of the posteriors of the cross-fit and of boosted trees, the others along the "
-    )
-    text += "cross-fit's alone.\n\n"
+    text += "was kept (*suggested*) takes a tenth of the rows as strata, at most ten.\n\n"
     lines = []
     for design, own in grouped(rows, "design").items():
         line = [design]
@@ -110,15 +104,13 @@ def _by_dataset(rows: list[Row]) -> str:
                 f"{_root([float(r['labels_only_error']) for r in _once(own)]):.3f}",
                 f"{plain:.3f}",
                 f"{_rmse([r for r in at if r['design'] == 'top-ranked']):.3f}",
-                f"{_rmse([r for r in at if r['design'] == 'model alone']):.3f}",
                 f"{_rmse(good):.3f}",
                 f"{_mean([r for r in good if r.get('coverage')], 'coverage'):.1%}",
-                f"{_saving(own, 'model alone'):.2f}",
                 f"{_saving(own):.2f}",
             ]
         )
-    head = ["data set", "class prior", "labels alone", "plain share", "top-ranked", "model alone"]
-    head += ["suggested", "coverage", "rows needed, of the plain share's, model alone", "suggested"]
+    head = ["data set", "class prior", "labels alone", "plain share", "top-ranked", "suggested"]
+    head += ["coverage", "rows needed, of the plain share's"]
     return text + table(head, lines)
 
 
@@ -183,13 +175,13 @@ def _chances(rows: list[Row]) -> str:
     return text + table(["data set", *head], lines)
 
 
-def _saving(rows: list[Row], design: str = "suggested") -> float:
-    """Rows that a design needs for the plain share's error, by the ratio of variances."""
+def _saving(rows: list[Row]) -> float:
+    """Suggested rows that are needed for the plain share's error, by the ratio of variances."""
     found = []
     for n in ("50", "100", "200"):
         at = [r for r in rows if r["rows"] == n]
         plain = _rmse([r for r in at if r["design"] == "uniform"])
-        good = _rmse([r for r in at if r["design"] == design])
+        good = _rmse([r for r in at if r["design"] == "suggested"])
         found.append((good / plain) ** 2 if plain > 0 else np.nan)
     return float(np.nanmean(found))
 

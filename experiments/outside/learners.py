@@ -17,7 +17,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r
 from sklearn.model_selection import train_test_split
 
 from experiments.data_sets import load_adult, load_uci
-from sarlearn import BoostedSARClassifier, CrossFitSARClassifier, SAREMClassifier, baselines
+from sarlearn import SARClassifier, SAREMClassifier, baselines
 from sarlearn.metrics import class_prior_error
 
 from ..harness.cells import Fields, seed_from
@@ -26,7 +26,7 @@ from .labelling import scenario, strategy
 TEST_SHARE = 0.25
 # Learners that have no use for the columns that drive labelling.
 UNTOLD = ["supervised", "naive", "TM", "NTC-tMI"]
-TOLD = ["SAR-EM", "SAR-EM, C=10", "cross-fit", "boosted"]
+TOLD = ["SAR-EM", "SAR-EM, C=10", "SARClassifier"]
 
 
 @lru_cache(maxsize=4)
@@ -115,8 +115,7 @@ def fit(method: str, X, y, s, columns, seed: int):
         "NTC-tMI": baselines.ThresholdClassifier(),
         "SAR-EM": SAREMClassifier(columns),
         "SAR-EM, C=10": SAREMClassifier(columns, C=10.0),
-        "cross-fit": CrossFitSARClassifier(columns, random_state=seed),
-        "boosted": BoostedSARClassifier(columns, random_state=seed),
+        "SARClassifier": SARClassifier(columns, random_state=seed),
     }
     if method not in known:
         raise ValueError(f"method is one of supervised, {', '.join(known)}; got {method!r}.")

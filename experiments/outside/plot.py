@@ -6,27 +6,25 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..harness.figures import AMBER, BLUE, GREEN, GREY, PINK, STYLE, VERMILION, save
+from ..harness.figures import AMBER, BLUE, GREEN, GREY, STYLE, VERMILION, save
 from .report import SCENARIOS, cells, complete, published, rejections, scenario_rows
 
 OURS = {
     "supervised": ("black", "|"),
     "SAR-EM, all": (BLUE, "o"),
     "SAR-EM, C=10, all": (BLUE, "s"),
-    "cross-fit, all": (VERMILION, "o"),
-    "cross-fit, none": (AMBER, "o"),
+    "SARClassifier, all": (VERMILION, "o"),
+    "SARClassifier, none": (AMBER, "o"),
     "SAR-EM, C=10, truth": (GREEN, "s"),
-    "cross-fit, truth": (GREEN, "o"),
-    "boosted, truth": (PINK, "D"),
+    "SARClassifier, truth": (GREEN, "o"),
 }
 STRATEGIES = {
     "supervised": ("black", "|"),
     "NTC-tMI": (GREY, "x"),
     "SAR-EM, all": (BLUE, "o"),
     "SAR-EM, C=10, all": (BLUE, "s"),
-    "cross-fit, none": (VERMILION, "o"),
-    "cross-fit, all": (AMBER, "o"),
-    "boosted, none": (PINK, "D"),
+    "SARClassifier, none": (VERMILION, "o"),
+    "SARClassifier, all": (AMBER, "o"),
 }
 
 
@@ -115,7 +113,7 @@ def _power(tables: Path) -> Figure | None:
 
 def _strategies(tables: Path) -> Figure | None:
     """Balanced accuracy by set, mean over the strategies, the hardest set at the bottom."""
-    rows = cells(tables, "mechanisms", "mechanisms_boosted")
+    rows = cells(tables, "mechanisms", "mechanisms_sar")
     rows = rows if rows.empty else complete(rows)
     if rows.empty:
         return None

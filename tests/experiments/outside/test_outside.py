@@ -94,7 +94,7 @@ def test_the_grid_covers_the_three_studies():
 @needs_data
 @pytest.mark.filterwarnings("ignore")  # as the runner does
 @pytest.mark.parametrize(
-    ("method", "told"), [("naive", "none"), ("SAR-EM, C=10", "truth"), ("cross-fit", "none")]
+    ("method", "told"), [("naive", "none"), ("SAR-EM, C=10", "truth"), ("SARClassifier", "none")]
 )
 def test_a_cell_is_scored_the_same_every_time(method, told):
     cell = ("Haberman", "scenario 3", 0.0, 1, method, told)
@@ -152,13 +152,13 @@ def learner_rows(dataset, mechanism, method, told, accuracy, repeats=2):
 def test_the_report_follows_the_tables(tmp_path):
     scenario = ("Diabetes", "scenario 3")
     rows = [*learner_rows(*scenario, "naive", "none", 0.7)]
-    rows += learner_rows(*scenario, "cross-fit", "truth", 0.5)
-    rows += learner_rows(*scenario, "cross-fit", "all", 0.74)
+    rows += learner_rows(*scenario, "SARClassifier", "truth", 0.5)
+    rows += learner_rows(*scenario, "SARClassifier", "all", 0.74)
     pd.DataFrame(rows).to_csv(tmp_path / "double_logistic_attributes.csv", index=False)
     rows = [*learner_rows("Yeast", "S1", "NTC-tMI", "none", 0.7)]
     rows += learner_rows("Yeast", "S1", "supervised", "none", 0.9)
-    rows += learner_rows("Yeast", "S1", "cross-fit", "none", 0.6)
-    rows += learner_rows("Sonar", "S1", "cross-fit", "none", 0.1)  # the others have not run
+    rows += learner_rows("Yeast", "S1", "SARClassifier", "none", 0.6)
+    rows += learner_rows("Sonar", "S1", "SARClassifier", "none", 0.1)  # the others have not run
     pd.DataFrame(rows).to_csv(tmp_path / "mechanisms.csv", index=False)
     test = {"dataset": "Wdbc", "tested": "x1", "draws": 39, "tested_count": 50, "error": None}
     size = {"label_frequency": 0.3, "rejected_count": 4}
@@ -168,13 +168,13 @@ def test_the_report_follows_the_tables(tmp_path):
     text = report.main(tmp_path, tmp_path)
     assert text == (tmp_path / "REPORT.md").read_text(encoding="utf-8")
     assert "| LBE, published | 0.733 | 0.913 | 0.895 | 0.827 |" in text
-    assert "| **cross-fit, all** | 0.745 (0.005) | - | - | - |" in text
-    assert "scenario 3, Diabetes, against LBE (0.733): cross-fit, all +0.012." in text
-    assert "- cross-fit, truth, Diabetes: accuracy 0.505, naive 0.705" in text
+    assert "| **SARClassifier, all** | 0.745 (0.005) | - | - | - |" in text
+    assert "scenario 3, Diabetes, against LBE (0.733): SARClassifier, all +0.012." in text
+    assert "- SARClassifier, truth, Diabetes: accuracy 0.505, naive 0.705" in text
     assert "| Wdbc | 0.3 | 0.08 | 0.10 | 0.01 | 0.01 | 0.08 | - |" in text
     assert "| Wdbc | S1 | 1 | 0.79 | 0.91 | 0.80 | - |" in text
-    assert "Behind NTC-tMI, of 1 sets: cross-fit, none on 1." in text
-    assert "| cross-fit, none | 0.600 | 0.600 | -0.100 (0.000) |" in text
+    assert "Behind NTC-tMI, of 1 sets: SARClassifier, none on 1." in text
+    assert "| SARClassifier, none | 0.600 | 0.600 | -0.100 (0.000) |" in text
     for name in ("double_logistic", "power", "strategies"):
         assert (tmp_path / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
