@@ -12,7 +12,6 @@ from scipy.special import expit
 
 from sarlearn import SAREMClassifier
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn.classifiers._trust import no_second_look
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +74,7 @@ def test_counts_of_a_fit(problem):
 
 def test_counts_of_a_fit_to_sparse_rows():
     words = sparse_words(300, 30, 4, "test")
-    with no_second_look(), counting(words.X.shape[1]) as counts:
+    with counting(words.X.shape[1]) as counts:
         SAREMClassifier(max_iter=5, window=2, tol=10.0).fit(words.X, words.s)
     passes = counts.elements / words.X.nnz  # not of 300 x 30
     assert counts.em_passes <= passes <= counts.em_passes + 40

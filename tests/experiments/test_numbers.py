@@ -113,4 +113,4 @@ def test_some_numbers_by_hand(numbers):
     assert numbers["learner.judge.cross-fit.error/usual"] == pytest.approx(0.061, abs=5e-4)
     assert numbers["learner.judge.boosted.good/warned"] == pytest.approx(0.145, abs=5e-4)
     assert numbers["outside.balanced_accuracy.NTC-tMI"] == pytest.approx(0.722, abs=5e-4)
-    assert numbers["evidence.audit.suggested.50"] == pytest.approx(0.036, abs=5e-4)
+    assert numbers["evidence.audit.uniform.50"] == pytest.approx(0.050, abs=5e-4)
