@@ -3,7 +3,7 @@ A survey says how many there are: what does that settle?
 ========================================================
 
 Where no row is surely positive, labels alone leave the share of positives open. Often it is known
-from elsewhere: a survey, a register, a paper. Every learner takes it as ``class_prior``, exactly,
+from elsewhere: a survey, a register, a paper. Learners take it as ``class_prior``, exactly,
 within bounds, or with its standard error, and ``class_prior_from_labels_`` keeps what the labels
 alone would have said.
 """
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from sarlearn import CrossFitSARClassifier
+from sarlearn import SARClassifier
 
 rng = np.random.default_rng(7)
 n = 3_000
@@ -29,7 +29,6 @@ diagnosed = ill & (rng.random(n) < np.where(table.rural == 1, 0.25, 0.6))
 settings = {
     "propensity_features": ["rural"],
     "classifier_features": ["age", "glucose", "bmi"],
-    "random_state": 0,
 }
 known = {
     "the labels alone": None,
@@ -38,7 +37,7 @@ known = {
     "known: 37 %": 0.37,
 }
 models = {
-    name: CrossFitSARClassifier(class_prior=share, **settings).fit(table, diagnosed)
+    name: SARClassifier(class_prior=share, **settings).fit(table, diagnosed)
     for name, share in known.items()
 }
 for name, model in models.items():
@@ -57,7 +56,7 @@ for row, model in enumerate(models.values()):
 left.axvline(ill.mean(), ls=":", color="#009e73", label="truth")
 left.set_yticks(range(len(models)), list(models))
 left.invert_yaxis()
-left.set_xlabel("share that is ill, and what is left open")
+left.set_xlabel("share that is ill, and its range")
 left.legend(frameon=False)
 places = pd.DataFrame({"age": 0.0, "glucose": 0.0, "bmi": 0.0, "rural": [0.0, 1.0]})
 width = 0.8 / len(models)

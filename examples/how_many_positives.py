@@ -2,9 +2,9 @@
 How many of my unlabelled rows are positive?
 ============================================
 
-Eleven estimators of the class prior on one table, where the truth is known. All but SAR-EM with
-propensity features and the cross-fit assume that every positive is labelled equally often, which
-holds here.
+Estimators of the class prior on one table, where the truth is known. All of them assume here that
+every positive is labelled equally often, which holds; a learner with propensity features would not
+have to.
 """
 
 # %%
@@ -45,6 +45,6 @@ best = comparison.estimators["SARClassifier"]
 rest = ~known
 low, high = (end * len(X) - known.sum() for end in best.learner_.class_prior_range_)
 print(
-    f"About {best.unlabelled_prior_ * rest.sum():.0f} of the {rest.sum()} are ill; the labels "
-    f"admit {low:.0f} to {high:.0f}. In truth {ill[rest].sum()} are."
+    f"About {best.unlabelled_prior_ * rest.sum():.0f} of the {rest.sum()} are ill; the data are "
+    f"compatible with {low:.0f} to {high:.0f}. In truth {ill[rest].sum()} are."
 )

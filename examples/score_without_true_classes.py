@@ -18,7 +18,7 @@ from scipy.special import expit
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 
-from sarlearn import SAREMClassifier
+from sarlearn import SARClassifier
 from sarlearn.exceptions import TrustWarning
 from sarlearn.metrics import ipw_scorer, ipw_scores
 
@@ -35,8 +35,8 @@ X_train, X_test, s_train, s_test, e_train, e_test, _, y_test = parts
 
 with sklearn.config_context(enable_metadata_routing=True):
     search = GridSearchCV(
-        SAREMClassifier([2]),
-        {"C": [0.1, 10.0], "decay": [0.9, 1.0]},
+        SARClassifier([2]),
+        {"class_models": [("linear",), ("linear", "trees")], "pseudo_counts": [0.0, 4.0]},
         scoring=ipw_scorer("f1"),
         cv=StratifiedKFold(3, shuffle=True, random_state=0),
     )

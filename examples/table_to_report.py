@@ -7,7 +7,7 @@ labelled. Everything below is typed into a terminal; Python only plays the termi
 """
 
 # %%
-# First a table whose truth is known: breast cancer data, with diagnoses drawn by clinic.
+# First a table whose truth is known: breast cancer data, of which some are labelled, by clinic.
 
 import os
 import subprocess
@@ -17,11 +17,17 @@ from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
 
+from sarlearn.datasets import label_table
+
 folder = Path(tempfile.mkdtemp())
 table = load_breast_cancer(as_frame=True).frame.iloc[:, [0, 1, 4, 5, 7, 9, 30]]
 table = table.assign(malignant=1 - table.pop("target"))
-table["clinic"] = ["city", "rural", "suburb"] * 189 + ["city"] * 2
-table.to_csv(folder / "tumours.csv", index_label="patient")
+table["clinic"] = ["rural", "suburb", "urban"] * 189 + ["urban"] * 2
+drawn = label_table(
+    table, "malignant", ["clinic"], low=0.2, high=0.9, label_column="diagnosed", random_state=0
+)
+drawn.frame.to_csv(folder / "pu.csv", index_label="patient")
+print(f"Labelled {drawn.frame['diagnosed'].sum()} of {drawn.y.sum()} positives.")
 
 
 def terminal(command):
@@ -35,18 +41,13 @@ def terminal(command):
     print(done.stdout)
 
 
-terminal(
-    "simulate tumours.csv --class malignant --propensity clinic --falling clinic "
-    "--low 0.2 --high 0.9 --label diagnosed --seed 0 -o pu.csv"
-)
-
 # %%
 # How will the columns be read?
 
 terminal("inspect pu.csv")
 
 # %%
-# Fit. The terminal says what matters, and the report says the rest.
+# Fit. The terminal shows what matters, the report all of it.
 
 terminal(
     "fit pu.csv --label diagnosed --propensity clinic --id patient "

@@ -4,7 +4,7 @@ I can check fifty rows by hand: which ones?
 
 A hospital table with a weak signal: from labels alone no method says how many are ill. A few rows
 that someone checks do, with a confidence interval that holds whatever the model, because the rows
-were drawn with known chances.
+were drawn with known probabilities.
 """
 
 # %%
@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
 
-from sarlearn import CrossFitSARClassifier
+from sarlearn import SARClassifier
 from sarlearn.audit import class_prior_from_audit, suggest_audit
 from sarlearn.exceptions import TrustWarning
 
@@ -25,9 +25,9 @@ X = rng.normal(size=(4000, 7))
 ill = rng.random(4000) < expit(0.4 * X[:, :5].sum(axis=1) - 0.3)
 diagnosed = ill & (rng.random(4000) < expit(1.2 * X[:, 6] - 0.8))
 
-model = CrossFitSARClassifier(propensity_features=[6], random_state=0)
+model = SARClassifier(propensity_features=[6])
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", TrustWarning)  # that the labels do not say it is the point
+    warnings.simplefilter("ignore", TrustWarning)  # that the labels leave it open is the point
     model.fit(X, diagnosed)
 steps = [("labels alone", model.class_prior_, model.class_prior_range_)]
 
@@ -58,4 +58,7 @@ ax.legend(frameon=False)
 # How many more would it take?
 
 estimate = class_prior_from_audit(diagnosed, **answers)
-print(f"About {estimate.rows_needed(0.05)} checked rows would bring the range under 5 points.")
+print(
+    f"About {estimate.rows_needed(0.05)} checked rows would bring the range under 5 percentage "
+    "points."
+)

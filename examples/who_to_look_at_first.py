@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from sarlearn import CrossFitSARClassifier
+from sarlearn import SARClassifier
 from sarlearn.inspection import PosteriorDisplay
 
 rng = np.random.default_rng(0)
@@ -28,7 +28,7 @@ X["insured"] = (rng.random(n) < 0.6).astype(int)
 ill = rng.random(n) < expit(1.6 * X.iloc[:, :5].sum(axis=1) - 0.5)
 diagnosed = ill & (rng.random(n) < expit(0.6 * X["visits"] + 0.8 * X["insured"] - 2))
 
-model = CrossFitSARClassifier(["visits", "insured"], random_state=0).fit(X, diagnosed)
+model = SARClassifier(["visits", "insured"]).fit(X, diagnosed)
 posterior = model.predict_posterior(X, diagnosed)
 
 # %%

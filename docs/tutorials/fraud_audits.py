@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import make_classification
 
-from sarlearn import CrossFitSARClassifier
+from sarlearn import SARClassifier
 from sarlearn.audit import class_prior_from_audit, suggest_audit
 from sarlearn.exceptions import TrustWarning
 from sarlearn.labelling import LogisticLabelling, label
@@ -49,14 +49,17 @@ print(f"{len(claims)} claims, {caught.sum()} known frauds ({caught.mean():.1%}).
 # %%
 # First look
 # ----------
-# Labels alone. The fit says by itself that they do not settle the number.
+# Labels alone, and how far they settle the number.
 
-model = CrossFitSARClassifier(["log amount", "online"], random_state=0)
+model = SARClassifier(["log amount", "online"])
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     model.fit(claims, caught)
 low, high = model.class_prior_range_
-print(f"{model.class_prior_:.1%} are frauds; the labels admit {low:.1%} to {high:.1%}.")
+print(
+    f"{model.class_prior_:.1%} are frauds; the data are compatible with {low:.1%} to {high:.1%}. "
+    f"The labels determine this {model.certainty_}."
+)
 for warning in seen:
     print(f"{warning.category.__name__}: {warning.message}")
 
@@ -77,8 +80,8 @@ print(f"Of the top 60 {share:.0%} are frauds. Read as a sample that would mean {
 # %%
 # The loop
 # --------
-# :func:`~sarlearn.audit.suggest_audit` draws rows with known chances, more of them where the
-# model is undecided. Whatever the model, the class prior then has a confidence interval,
+# :func:`~sarlearn.audit.suggest_audit` draws rows with known probabilities, more of them where
+# the model is undecided. Whatever the model, the class prior then has a confidence interval,
 # because the draw is known. Here the answers come from the truth; in life someone looks, or
 # uses the page of ``sarlearn audit --serve``.
 

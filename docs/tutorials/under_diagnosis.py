@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import sarlearn
-from sarlearn import CrossFitSARClassifier
+from sarlearn import SARClassifier
 from sarlearn.exceptions import TrustWarning
 from sarlearn.inspection import bootstrap, goodness_of_fit, scar_test, select_propensity_features
 from sarlearn.labelling import ProductLabelling, label
@@ -60,7 +60,7 @@ lower_bound = diagnosed.mean()
 leaky = table.assign(referrals=np.where(diagnosed == 1, 1 + rng.poisson(1.0, len(table)), 0))
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    wrong = CrossFitSARClassifier(["older", "insured"], random_state=0).fit(leaky, diagnosed)
+    wrong = SARClassifier(["older", "insured"]).fit(leaky, diagnosed)
 print(f"With referrals: {wrong.class_prior_:.1%} are ill.")
 for warning in caught:
     print(f"{warning.category.__name__}: {warning.message}")
@@ -91,23 +91,24 @@ chosen.plot()
 # The fit
 # -------
 
-model = sarlearn.make_table_classifier(suspects, method="cross-fit", random_state=0)
-model.fit(table, diagnosed)
+model = SARClassifier(suspects).fit(table, diagnosed)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", TrustWarning)
-    scar = sarlearn.make_table_classifier([], method="cross-fit", random_state=0)
-    scar.fit(table, diagnosed)
-print(model.summary())
+    scar = SARClassifier().fit(table, diagnosed)
+print(f"{model.class_prior_:.1%} are ill; {model.label_frequency_:.0%} of them are diagnosed.")
 
 # %%
 # Fourth mistake: one number
 # --------------------------
-# The estimate has a range: what the labels leave open. And other people would have given
-# another estimate: the bootstrap. Neither replaces the other, and neither knows of a driver of
-# diagnoses that nobody named.
+# The estimate has a range: the values that the data are compatible with. Other people would have
+# given another estimate, by chance: the bootstrap. Neither replaces the other, and neither knows of
+# a driver of diagnoses that nobody named.
 
 low, high = model.class_prior_range_
-print(f"The labels admit {low:.1%} to {high:.1%}; they pin it down {model.certainty_}.")
+print(
+    f"The data are compatible with {low:.1%} to {high:.1%}; the labels determine the share "
+    f"{model.certainty_}."
+)
 drawn = bootstrap(model, table, diagnosed, n_resamples=30, random_state=0)
 print(drawn)
 print(goodness_of_fit(model, table, diagnosed))
@@ -144,7 +145,7 @@ figure, ax = plt.subplots(figsize=(8, 2.8), layout="constrained")
 names = ["diagnosed", "same chance for all", "by age, insurance, distance"]
 values = [lower_bound, scar.class_prior_, model.class_prior_]
 ax.barh(names, values, color=["#808080", "#d55e00", "#0072b2"], height=0.5)
-ax.plot([low, high], [2, 2], color="black", linewidth=2, label="what the labels admit")
+ax.plot([low, high], [2, 2], color="black", linewidth=2, label="compatible with the data")
 ax.axvline(truth.mean(), color="#009e73", linestyle=":", label="truth")
 ax.set_xlabel("share of the ill")
 ax.legend(frameon=False, loc="lower right")
