@@ -26,8 +26,7 @@ def main() -> None:
     table["city_clinic"] = (np.random.default_rng(0).random(len(table)) < 0.5).astype(int)
     how = OneAttributeLabelling("city_clinic", mean=0.55, difference=0.6)
     diagnosed, _ = label(table, malignant, how, random_state=0)
-    model = sarlearn.make_table_classifier(["city_clinic"], method="cross-fit", random_state=0)
-    model.fit(table, diagnosed)
+    model = sarlearn.SARClassifier(["city_clinic"]).fit(table, diagnosed)
     page = sarlearn.report(model, table, diagnosed, source="tumours.csv", label="diagnosed")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
