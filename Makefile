@@ -12,7 +12,7 @@ SITE    = docs/_build/html
 .PHONY: help demo house test coverage test-docs test-minimum fuzz mutants bench reproduce lint format docs clean
 
 help:
-	@echo "make demo | test [RANDOM=1] [COMPILED=1] | coverage | docs | test-docs | test-minimum | fuzz | mutants | lint | house | format | clean"
+	@echo "make demo | test [RANDOM=1] | coverage | docs | test-docs | test-minimum | fuzz | mutants | lint | house | format | clean"
 	@echo "     bench [QUICK=1] | reproduce [FULL=1]"
 
 $(BIN)/python:
@@ -38,9 +38,9 @@ demo: $(LIGHT)
 # its tests share is made once. Processes that tests start find the package compiled to bytecode.
 PYTEST = OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile -q
 
-# With RANDOM=1 in a random order of tests, with COMPILED=1 on the compiled functions.
+# With RANDOM=1 in a random order of tests.
 test: $(READY)
-	$(if $(COMPILED),SARLEARN_COMPILED=1) $(PYTEST) $(if $(RANDOM),--random-order)
+	$(PYTEST) $(if $(RANDOM),--random-order)
 
 # The same, and which lines and branches no test reaches: it takes nearly twice as long.
 coverage: $(READY)

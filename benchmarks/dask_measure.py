@@ -115,8 +115,8 @@ def measure(
         Meter() as meter,
     ):
         X, s = lazy(rows, block_rows)
-        # Imports, and compiled functions, on every worker: enough rows for all of them.
-        SAREMClassifier(PROPENSITY).fit(*lazy(400_000, 50_000))
+        # Imports, and the compiled pass, on every worker: enough rows for all of them.
+        SAREMClassifier(PROPENSITY).fit(*lazy(500_000, 50_000))
         if keep:
             X, s = client.persist([X, s])
             wait([X, s])

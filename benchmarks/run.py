@@ -82,9 +82,7 @@ def job(
 ) -> dict:
     """Do one measurement in a fresh process; ``failed`` in the result says that it did not work."""
     count = str(threads)
-    compiled = str(int(not what.get("method", "").endswith("_numpy")))
     environment = os.environ | {
-        "SARLEARN_COMPILED": compiled,
         "OMP_NUM_THREADS": count,
         "OPENBLAS_NUM_THREADS": count,
         "MKL_NUM_THREADS": count,

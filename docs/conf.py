@@ -9,7 +9,6 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["SARLEARN_COMPILED"] = "0"  # examples are small: compiling would take longer
 
 import matplotlib  # noqa: E402
 from gallery import example_order  # noqa: E402

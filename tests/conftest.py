@@ -13,16 +13,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scipy.special import expit
 
-# Every test sees the same arithmetic, whatever numba's cache holds; the compiled functions have
-# tests of their own. SARLEARN_COMPILED=1 (make test COMPILED=1) runs all tests on them.
-os.environ.setdefault("SARLEARN_COMPILED", "0")
 # How long an example takes depends on what else the machine does.
 settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 
 # Begun first, the longest before: what comes last is short, and both test processes end together.
 # Tests of such a folder share what takes long to make: a cluster, a model fitted by the command,
-# refits for a page, compiled functions. Elsewhere a file shares what it makes.
+# refits for a page, the compiled pass. Elsewhere a file shares what it makes.
 FIRST = ["backends", "engine", "classifiers", "test_sklearn_checks.py", "cli", "reporting"]
 FIRST += ["priors/test_reference.py", "test_parameters.py", "audit/test_page.py"]
 FIRST += ["inspection/test_bootstrap.py", "priors/test_properties.py", "experiments/paper"]

@@ -16,7 +16,6 @@ from sarlearn import (
     inspection,
     make_table_classifier,
 )
-from sarlearn._engine.blocks import is_packable
 from sarlearn._engine.magnitudes import moderate
 from sarlearn._engine.newton import cholesky
 from sarlearn.priors import KernelMean, compare_priors, out_of_fold_scores
@@ -240,13 +239,6 @@ def test_moderate_leaves_ordinary_columns_alone():
     np.testing.assert_array_equal(out[:, 0], X[:, 0])
     np.testing.assert_array_equal(out[:, 1] / X[:, 1], (out[:, 1] / X[:, 1])[0])
     assert 1 <= np.abs(out[:, 1]).max() < 2
-
-
-def test_sparse_storage_is_chosen_whatever_the_scale():
-    words = (np.random.default_rng(0).random((N, 20)) < 0.1).astype(float)
-    assert is_packable(words)
-    assert is_packable(words * 1e200)
-    assert is_packable(words * 1e-310)
 
 
 def test_what_is_too_large_for_a_curvature_is_said():

@@ -160,7 +160,7 @@ def test_memory_does_not_grow_with_the_rows():
         [sys.executable, "-W", "ignore", "-c", MEMORY],
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1", "SARLEARN_COMPILED": "0"},
+        env={"PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"},
         timeout=300,
     )
     assert done.returncode == 0, done.stderr

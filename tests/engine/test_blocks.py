@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sarlearn._engine.blocks import BLOCK_ELEMENTS, RowBlocks, is_packable, pack
+from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.kernels import gram, gram_diagonal
 
 rng = np.random.default_rng(0)
@@ -81,25 +81,3 @@ def test_gram(make, least):
     np.testing.assert_allclose(gram(make(DENSE), h), expected, rtol=1e-10, atol=1e-12)
     expected = np.diag(DENSE.T @ np.diag(h) @ DENSE)
     np.testing.assert_allclose(gram_diagonal(make(DENSE), h), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_packed_rows_are_the_same(kind):
-    X = np.zeros((BLOCK_ELEMENTS // 20 + 700, 20), dtype=kind)  # more than one part
-    X[np.arange(len(X)), rng.integers(0, 20, len(X))] = 1
-    X[:, 3] = rng.standard_normal(len(X))
-    assert is_packable(X)
-    packed = pack(X)
-    assert (packed.dtype, packed.indices.dtype, packed.indptr.dtype) == (kind, np.int32, np.int32)
-    assert packed.has_canonical_format
-    np.testing.assert_array_equal(packed.toarray(), X)
-
-
-def test_what_is_not_packed():
-    few = np.eye(200)[:, :10]
-    assert not is_packable(few)
-    full = rng.standard_normal((200, 30))
-    assert not is_packable(full)
-    far = np.eye(200)[:, :30].copy()
-    far[:, 0] = 1e6 + rng.standard_normal(200)  # has to be centred
-    assert not is_packable(far)

@@ -3,10 +3,10 @@
 The suite tries the same examples each time; ``make fuzz`` tries thousands of new ones.
 """
 
-import contextlib
 import os
 import warnings
 from dataclasses import dataclass, replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
-from sarlearn._engine import on_demand
+from sarlearn._engine import em
 from sarlearn.classifiers._trust import no_second_look
 from sarlearn.exceptions import SarlearnWarning
 
@@ -274,25 +274,13 @@ def test_float32_gives_the_same_to_its_digits(learner, case):
     assert_same(exact, case.fit(learner, X=X), X, atol=1e-3)
 
 
-@contextlib.contextmanager
-def compiled_functions():
-    """In use at once, whatever the size of the data."""
-    was = os.environ.get("SARLEARN_COMPILED", "")
-    os.environ["SARLEARN_COMPILED"] = "1"
-    try:
-        yield
-    finally:
-        os.environ["SARLEARN_COMPILED"] = was
-        on_demand._open.clear()
-
-
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @tight
 @FUZZ
 @given(case=cases())
-def test_compiled_functions_give_the_same(learner, form, case):
+def test_compiled_pass_gives_the_same(learner, form, case):
     X = form(case.X)
     plain = case.fit(learner, X=X)
-    with compiled_functions():
+    with mock.patch.object(em, "COMPILED_ELEMENTS", 0):
         fast = case.fit(learner, X=X)
         assert_same(plain, fast, X)

@@ -30,35 +30,31 @@ def on_dask(X):
 def in_batches(X):
     pa = pytest.importorskip("pyarrow")
     from sarlearn.backends.batches import Batches
-    from sarlearn.backends.batches.rows import BatchRows, read_rows
+    from sarlearn.backends.batches.rows import read_rows
 
-    if isinstance(X, np.ndarray):
-        table = pa.table({**dict(zip("abcde", X.T, strict=True)), "s": LABELS})
-        cut = Batches(lambda: iter(table.to_batches(max_chunksize=40)))
-        return read_rows(cut, "s", None, lambda s: (s.astype(bool), np.unique(s)), 1.0)[0]
-    from sarlearn.backends.batches.spool import Spool
-
-    spool = Spool()
-    pieces = [{"matrix": spool.put(X[start : start + 40])} for start in range(0, 103, 40)]
-    return BatchRows(spool, pieces, X.dtype).attach(labelled=LABELS)
+    table = pa.table({**dict(zip("abcde", X.T, strict=True)), "s": LABELS})
+    cut = Batches(lambda: iter(table.to_batches(max_chunksize=40)))
+    return read_rows(cut, "s", None, lambda s: (s.astype(bool), np.unique(s)))[0]
 
 
-KINDS = {"memory": in_memory, "dask": on_dask, "batches": in_batches}
+KINDS = {
+    "memory": (in_memory, np.asarray),
+    "memory, sparse": (in_memory, sparse.csr_array),
+    "dask": (on_dask, np.asarray),
+    "dask, sparse": (on_dask, sparse.csr_array),
+    "batches": (in_batches, np.asarray),
+}
 
 
 @pytest.fixture(params=KINDS)
-def make(request, monkeypatch):
-    if request.param == "dask":
+def rows(request, monkeypatch):
+    make, form = KINDS[request.param]
+    if make is on_dask:
         request.getfixturevalue("here")
-    if request.param == "batches":
+    if make is in_batches:
         source = pytest.importorskip("sarlearn.backends.batches.source")
         monkeypatch.setattr(source, "CHUNK_ROWS", 40)
-    return KINDS[request.param]
-
-
-@pytest.fixture(params=[np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-def rows(request, make):
-    return make(request.param(DENSE))
+    return make(form(DENSE))
 
 
 def column_sums(block):

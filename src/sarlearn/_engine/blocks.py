@@ -15,22 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._compat import n_threads
-from sarlearn._engine.on_demand import compiled_for, expect, in_use
 from sarlearn._engine.rows import Rows, rows_of
 from sarlearn._engine.units import Units
 
 # Elements a dense block holds: 2 MB of float64, which stay in the second-level cache.
 BLOCK_ELEMENTS = 2**18
-# Compiled passes see to the cache themselves; larger blocks save calls.
-COMPILED_BLOCK_ELEMENTS = 2**20
 # Below this many elements a thread costs more than it saves.
 THREAD_ELEMENTS = 2**21
-# Dense rows of so many columns, of which at most this share is not zero, are worked on as sparse
-# ones: an element of a sparse row costs a few times that of a dense one.
-PACK_COLUMNS, PACK_SHARE = 16, 0.25
-# They are left dense where a column's mean is so many deviations from zero: half of what it takes
-# to be centred (columns.py), which zeros here and there would forbid.
-PACK_FAR = 5.0
 
 
 class CSRBlock(sparse.csr_array):
@@ -78,11 +69,6 @@ class Block:
         if self.matrix.dtype == np.float64 or sparse.issparse(self.matrix):
             return self.matrix
         return self.matrix.astype(np.float64)
-
-    @property
-    def X_for_kernels(self):
-        # Compiled functions take float32 as it is.
-        return self.matrix if compiled_for(self.matrix) else self.X
 
     @property
     def n_rows(self) -> int:
@@ -150,8 +136,7 @@ class RowBlocks(Rows):
             if self.is_sparse:  # a sparse product gains nothing from small blocks
                 block_rows = -(-n_rows // self.threads)
             else:
-                most = COMPILED_BLOCK_ELEMENTS if compiled_for(X) else BLOCK_ELEMENTS
-                block_rows = min(max(512, most // max(n_columns, 1)), -(-n_rows // self.threads))
+                block_rows = min(rows_per_block(n_columns), -(-n_rows // self.threads))
         starts = range(0, n_rows, block_rows)
         cuts = [slice(start, min(start + block_rows, n_rows)) for start in starts]
         self._blocks = [Block(rows, rows_of(X, rows)) for rows in cuts]
@@ -206,43 +191,9 @@ def _sorted(block: Block, key: Callable) -> Block:
     return block.some(np.argsort(key(block), kind="stable"))
 
 
-def packed(X, fits: float):
-    """The rows as CSR where they are mostly zeros, as columns made of words are.
-
-    Only where compiled functions do the work, in ``fits`` SAR-EM fits: SciPy's products of sparse
-    matrices are slower than BLAS.
-    """
-    if sparse.issparse(X) or not is_packable(X):
-        return X
-    expect(X.shape[0], int(PACK_SHARE * X.size), True, X.dtype.name, fits)
-    return pack(X) if in_use(True, X.dtype.name) else X
-
-
-def is_packable(X: np.ndarray) -> bool:
-    """Whether rows are mostly zeros, told by some of them, and need no centring."""
-    if X.shape[1] < PACK_COLUMNS:
-        return False
-    some = X[:: max(len(X) // 1000, 1)]
-    if np.count_nonzero(some) > PACK_SHARE * some.size:
-        return False
-    size = np.abs(some).max(axis=0)
-    some = some / np.where(size > 0, size, 1.0)  # squares of it are neither too large nor lost
-    return bool((np.abs(some.mean(axis=0)) <= PACK_FAR * some.std(axis=0)).all())
-
-
-def pack(X: np.ndarray) -> sparse.csr_array:
-    """A dense matrix as CSR with short indices, part by part: SciPy would need far more memory."""
-    counts = np.count_nonzero(X, axis=1)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    kind = np.int32 if indptr[-1] < 2**31 else np.int64
-    data, indices = np.empty(indptr[-1], dtype=X.dtype), np.empty(indptr[-1], dtype=kind)
-    step = max(BLOCK_ELEMENTS // X.shape[1], 1)
-    for start in range(0, len(X), step):
-        part = X[start : start + step]
-        rows, columns = np.nonzero(part)
-        places = slice(indptr[start], indptr[min(start + step, len(X))])
-        data[places], indices[places] = part[rows, columns], columns
-    return sparse.csr_array((data, indices, indptr.astype(kind)), shape=X.shape)
+def rows_per_block(n_columns: int) -> int:
+    """Rows of a dense block that fits the cache."""
+    return max(512, BLOCK_ELEMENTS // max(n_columns, 1))
 
 
 def add_up(parts):

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.kernels import em_sums, hessian, logits
+from sarlearn._engine.kernels import Written, em_sums, hessian, logits
 from sarlearn._engine.logistic import RowCurvature, fit_logistic, weight_of
 from sarlearn._engine.newton import (
     DENSE_COLUMNS,
@@ -39,6 +39,9 @@ START_TOL = 1e-4
 # Parts of a step of the M-step, tried one after the other.
 SIZES = HALVINGS[:21]
 MAX_LABEL_FREQUENCY = 1 - 1e-6
+# From this many elements on a fit saves more than the half second that importing numba takes; the
+# first one on a machine also waits for the compiler.
+COMPILED_ELEMENTS = 2**23
 
 
 @dataclass
@@ -68,17 +71,19 @@ class Point:
     theta : ndarray of shape (n_columns + 1,)
     propensity : the propensity at its parameters, of one of the kinds in ``propensity.py``
     decay : float
+    compiled : bool
+        Whether a pass here is to run compiled, where it can.
     """
 
-    def __init__(self, theta: np.ndarray, propensity, decay: float):
+    def __init__(self, theta: np.ndarray, propensity, decay: float, compiled: bool = False):
         self.theta, self.propensity, self.decay = theta, propensity, decay
+        self.compiled = compiled
         self.key = decay, theta.tobytes(), propensity.key
 
-    def sums_of(self, block: Block, target, new_target, h, h_e, observed: bool = False) -> tuple:
+    def sums_of(self, block: Block, held: np.ndarray | None, out: Written) -> tuple:
         """The kernel's sums of a block; see :func:`sarlearn._engine.kernels.em_sums`."""
-        X, propensity = block.X_for_kernels, self.propensity.of_rows(block)
-        given = X, self.theta, propensity, block.labelled, block.weight, self.decay
-        return em_sums(*given, target, new_target, h, h_e, observed, block.audited)
+        given = block, self.theta, self.propensity.of_rows(block), self.decay
+        return em_sums(*given, held, out, compiled=self.compiled)
 
 
 def em_pass(
@@ -102,8 +107,8 @@ def em_pass(
     has_columns = here.propensity.has_columns
     h = None if curvature is None else np.empty(block.n_rows)
     h_e = None if h is None or not has_columns else np.empty(block.n_rows)
-    found = here.sums_of(block, target, new_target, h, h_e, curvature != "complete")
-    sums = EMSums(*found)
+    out = Written(new_target, h, h_e, observed=curvature != "complete")
+    sums = EMSums(*here.sums_of(block, target, out))
     if h_e is not None:
         sums.propensity_hessian = hessian(here.propensity.of_rows(block).X, h_e)
     if h is not None and curvature is not None:
@@ -112,7 +117,7 @@ def em_pass(
         else:
             # Negative curvature counts as positive: a step away from it is the right one.
             h = np.abs(h) if curvature == "observed" else h
-            sums.hessian = hessian(block.X_for_kernels, h)
+            sums.hessian = hessian(block.X, h)
     return sums
 
 
@@ -125,7 +130,7 @@ def _targets(block: Block, here: Point, held: Point | None) -> tuple:
             pair = pair[::-1]
         known, target = pair[0]
         if known != held.key:
-            held.sums_of(block, None, target, None, None)
+            held.sums_of(block, None, Written(target))
             pair[0] = held.key, target
     room = pair[1][1]
     block.kept["targets"] = [pair[0], (here.key, room)]
@@ -140,7 +145,7 @@ class PointCurvature(RowCurvature):
 
     def _of(self, block: Block) -> np.ndarray:
         h, unused = np.empty((2, block.n_rows))
-        self.point.sums_of(block, None, unused, h, None, self.kind != "complete")
+        self.point.sums_of(block, None, Written(unused, h, observed=self.kind != "complete"))
         return h
 
 
@@ -160,6 +165,7 @@ class SAREM:
         self.total_weight = rows.total(weight_of)
         self.ridge = rows.units.ridge(C, self.total_weight)
         self.wide = rows.shape[1] > DENSE_COLUMNS
+        self.compiled = rows.nnz >= COMPILED_ELEMENTS
         self.passes = 0
         # Where it stands: the last pass, where the targets of the M-step come from, and the
         # curvature that steps are taken with.
@@ -223,7 +229,7 @@ class SAREM:
         for size in SIZES:
             theta, *rest = [t + size * step for t, step in zip(base, steps, strict=True)]
             propensity = self.propensity.at(*rest) if rest else self.propensity.here
-            yield self._request(Point(theta, propensity, self.decay))
+            yield self._request(Point(theta, propensity, self.decay, self.compiled))
 
     def _request(self, here: Point) -> tuple:
         return here, self._held, self._wanted, self.wide
@@ -329,7 +335,7 @@ class SAREM:
     def move(self, parameters: np.ndarray, curvature: str | None = "complete") -> None:
         """Go to some parameters: one pass there, with new Hessians of this kind."""
         theta, theta_e = np.split(parameters, [self.rows.shape[1] + 1])
-        here = Point(theta, self.propensity.at(theta_e), self.decay)
+        here = Point(theta, self.propensity.at(theta_e), self.decay, self.compiled)
         self._held, self._wanted = None, curvature
         self._arrive(here, self.rows.total(em_pass, *self._request(here)))
         self._renew_curvature()

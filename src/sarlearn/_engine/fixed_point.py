@@ -161,7 +161,7 @@ def solve_classifier(em: SAREM, theta_e: np.ndarray, tol: float) -> tuple[np.nda
     root, ridge = np.sqrt(curvature.diagonal), em.ridge
 
     def point(x) -> Point:
-        return Point(x / root, propensity, 1.0)
+        return Point(x / root, propensity, 1.0, em.compiled)
 
     def loss(x):
         here = point(x)

@@ -1,32 +1,26 @@
-"""The arithmetic of one pass over a block of rows: in NumPy, or compiled (``on_demand``).
+"""The arithmetic of one pass over a block of rows.
 
-Products with a block, and the sums of a pass of EM, whose terms are those of ``likelihood.py``. A
-parameter vector holds the coefficients, then the intercept.
+Products with a block, and the sums of a pass of EM, whose terms are those of ``likelihood.py``; the
+latter also compiled (``compiled.py``), for many rows. A parameter vector holds the coefficients,
+then the intercept.
 """
 
-from typing import Any, NamedTuple
+import functools
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from sarlearn._engine import likelihood
-from sarlearn._engine.likelihood import evidence_of_labels
-from sarlearn._engine.on_demand import compiled, compiled_for
+from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
+
+if TYPE_CHECKING:
+    from sarlearn._engine.blocks import Block
 
 CACHED_ELEMENTS = 2**18  # of a matrix: 2 MB of float64
-COMPILED_HESSIAN_COLUMNS = 64  # with more, BLAS is faster
 NOTHING = np.empty(0)
 NO_CODES = np.empty(0, dtype=np.intp)
-NO_COLUMNS = {kind: np.empty((0, 0), dtype=kind) for kind in (np.float32, np.float64)}
-
-
-def _alike(X, Xe) -> bool:
-    """Whether a compiled pass over X takes these propensity attributes."""
-    return isinstance(Xe, np.ndarray) and Xe.flags.c_contiguous and Xe.dtype == X.dtype
-
-
-def _parts(X) -> tuple:
-    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
 
 
 # -- products with a block of rows ---------------------------------------------------------------
@@ -34,13 +28,8 @@ def _parts(X) -> tuple:
 
 def logits(X, theta: np.ndarray) -> np.ndarray:
     """``[X 1] theta``, for one vector or a matrix of columns."""
-    fast = compiled_for(X) if theta.ndim == 1 else None
-    if fast is None:
-        eta = X @ theta[:-1]
-        eta += theta[-1]
-        return eta
-    eta = np.empty(X.shape[0])
-    (fast.csr_logits if sparse.issparse(X) else fast.logits)(*_parts(X), theta, eta)
+    eta = X @ theta[:-1]
+    eta += theta[-1]
     return eta
 
 
@@ -52,27 +41,10 @@ def with_intercept(X, r: np.ndarray) -> np.ndarray:
     return out
 
 
-def gradients(X, u: np.ndarray, v: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """``[X 1]' u`` and ``[X 1]' v``, the gradients for two kinds of residuals, or twice for one."""
-    if v is None:
-        once = with_intercept(X, u)
-        return once, once
-    fast = compiled_for(X)
-    if fast is None:
-        return with_intercept(X, u), with_intercept(X, v)
-    out = np.zeros((2, X.shape[1] + 1))
-    (fast.csr_gradients if sparse.issparse(X) else fast.gradients)(*_parts(X), u, v, out)
-    return out[0], out[1]
-
-
 def hessian(X, h: np.ndarray) -> np.ndarray:
     """``[X 1]' diag(h) [X 1]``, for the curvatures of rows."""
     p = X.shape[1]
     out = np.empty((p + 1, p + 1))
-    fast = compiled_for(X) if sparse.issparse(X) or p <= COMPILED_HESSIAN_COLUMNS else None
-    if fast is not None:
-        (fast.csr_hessian if sparse.issparse(X) else fast.hessian)(*_parts(X), h, out)
-        return out
     out[:p, :p] = gram(X, h)
     out[p, :p] = out[:p, p] = X.T @ h
     out[p, p] = h.sum()
@@ -81,10 +53,6 @@ def hessian(X, h: np.ndarray) -> np.ndarray:
 
 def hessian_product(X, h: np.ndarray, v: np.ndarray) -> np.ndarray:
     """``[X 1]' diag(h) [X 1] v``."""
-    if sparse.issparse(X) and (fast := compiled_for(X)) is not None:
-        out = np.empty(X.shape[1] + 1)
-        fast.csr_hessian_product(*_parts(X), h, v, out)
-        return out
     return with_intercept(X, h * logits(X, v))
 
 
@@ -139,38 +107,50 @@ class Propensities(NamedTuple):
     theta: np.ndarray = NOTHING
 
 
-def em_sums(
-    X,
-    theta,
-    propensity: Propensities,
-    labelled,
-    weight,
-    decay: float,
-    target,
-    new_target,
-    curvature,
-    propensity_curvature,
-    observed: bool = False,
-    audited=None,
-) -> tuple:
-    """What a pass needs of some rows, from their logits and their propensity.
+class Written(NamedTuple):
+    """What a pass writes of each row: its targets and, where wanted, its curvatures.
 
     Parameters
     ----------
-    X : ndarray or CSR of shape (n, n_columns)
-    theta : ndarray of shape (n_columns + 1,)
-    propensity : Propensities
-    labelled : boolean ndarray of shape (n,)
-    weight : ndarray of shape (n,) or None
-    target, new_target : ndarray of shape (n,)
-        Weighted targets of the current M-step, read; those of this E-step, written. Without
-        ``target`` no M-step is under way, and its gradients are those of the next one.
+    target : ndarray of shape (n,)
+        Of the E-step, times the weight.
     curvature, propensity_curvature : ndarray of shape (n,) or None
-        Written: complete curvatures of each row, times its weight.
+        Complete, times the weight.
     observed : bool
         Whether ``curvature`` is the observed one instead, which may be negative.
-    audited : ndarray of shape (n,) or None
-        Classes that are known, NaN elsewhere; such rows are not compiled.
+    """
+
+    target: np.ndarray
+    curvature: np.ndarray | None = None
+    propensity_curvature: np.ndarray | None = None
+    observed: bool = False
+
+
+def em_sums(
+    block: "Block",
+    theta: np.ndarray,
+    propensity: Propensities,
+    decay: float,
+    held: np.ndarray | None,
+    out: Written,
+    *,
+    compiled: bool = False,
+) -> tuple:
+    """What a pass of EM needs of some rows, from their logits and their propensity.
+
+    Parameters
+    ----------
+    block : Block
+        With labels, and weights and known classes if there are any.
+    theta : ndarray of shape (n_columns + 1,)
+    propensity : Propensities
+    decay : float
+    held : ndarray of shape (n,) or None
+        Weighted targets of the M-step under way. Where none is, its gradients are those of the
+        next one.
+    out : Written
+    compiled : bool
+        Whether to use the compiled pass, where it is to be had and takes these rows.
 
     Returns
     -------
@@ -178,72 +158,116 @@ def em_sums(
     positives : ndarray
         Sum of the new targets of each group; empty where each row has its own propensity.
     next_gradient, gradient : ndarray of shape (n_columns + 1,)
-        For the residuals ``w (f - q)`` and ``w f - target``: of the next M-step and of the
-        current one.
-    next_propensity_gradient, propensity_gradient : ndarray
-        Those of the propensity's model, if it has one: for ``w q (e - s)`` and ``target (e - s)``.
+        For the residuals ``w (f - q)`` and ``w f - held``: of the next M-step and of the current
+        one.
+    next_propensity_gradient, propensity_gradient : ndarray or None
+        Those of the propensity's model, if it has one: for ``w q (e - s)`` and ``held (e - s)``.
     """
+    grouped = propensity.codes is not None or len(propensity.e) == 1
+    positives = np.zeros(len(propensity.e) if grouped else 0)
+    given = block, theta, propensity, decay, held, out, positives
+    fast = compiled_module() if compiled and _is_compilable(block, propensity.X) else None
+    return _numpy_sums(*given) if fast is None else _compiled_sums(fast, *given)
+
+
+def _numpy_sums(block, theta, propensity, decay, held, out, positives) -> tuple:
     e, not_e, codes, Xe, theta_e = propensity
-    grouped = codes is not None or len(e) == 1
-    positives = np.zeros(len(e) if grouped else 0)
-    fast = compiled_for(X) if audited is None else None
-    if fast is not None and (Xe is None or _alike(X, Xe)):
-        towards, e_towards = np.zeros((2, X.shape[1] + 1)), np.zeros((2, len(theta_e)))
-        log_likelihood, expected = (fast.csr_em_sums if sparse.issparse(X) else fast.em_sums)(
-            *_parts(X),
-            theta,
-            e,
-            not_e,
-            NO_CODES if codes is None else codes,
-            labelled,
-            NOTHING if weight is None else weight,
-            decay,
-            observed,
-            np.zeros(len(new_target)) if target is None else target,
-            new_target,
-            NOTHING if curvature is None else curvature,
-            positives,
-            towards,
-            NO_COLUMNS[X.dtype.type] if Xe is None else Xe,
-            theta_e,
-            NOTHING if propensity_curvature is None else propensity_curvature,
-            e_towards,
-        )
-        if target is None:
-            towards[1], e_towards[1] = towards[0], e_towards[0]
-        sums = log_likelihood, expected, positives, *towards
-        return sums if Xe is None else (*sums, *e_towards)
+    X, labelled, weight = block.X, block.labelled, block.weight
     if Xe is not None:
         e, not_e = sigmoids(logits(Xe, theta_e))
     elif codes is not None:
         e, not_e = e[codes], not_e[codes]
-    f, not_f = likelihood.sigmoids(logits(X, theta))
-    found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, labelled, decay, audited))
+    f, not_f = sigmoids(logits(X, theta))
+    found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, labelled, decay, block.audited))
+    target, curvature, residual = out.target, out.curvature, found.residual
     if curvature is not None:
-        curvature[:] = likelihood.class_curvature(f, not_f, found, observed=observed)
-    new_target[:] = found.target
-    residual = found.residual
+        curvature[:] = likelihood.class_curvature(f, not_f, found, observed=out.observed)
+    target[:] = found.target
     if weight is not None:
-        for values in (f, new_target, residual):
+        for values in (f, target, residual):
             values *= weight
         if curvature is not None:
             curvature *= weight
     if codes is not None:
-        positives += np.bincount(codes, weights=new_target, minlength=len(positives))
+        positives += np.bincount(codes, weights=target, minlength=len(positives))
     else:
-        positives[:] = new_target.sum()
+        positives[:] = target.sum()
     value = likelihood.log_likelihood(found.chance, weight)
-    sums = value, float(f.sum()), positives
-    sums += gradients(X, residual, None if target is None else f - target)
+    following = with_intercept(X, residual)
+    current = following if held is None else with_intercept(X, f - held)
+    sums = value, float(f.sum()), positives, following, current
     if Xe is None:
-        return sums
-    if propensity_curvature is not None:
-        propensity_curvature[:] = likelihood.propensity_curvature(new_target, e, not_e)
-    following = likelihood.propensity_residual(new_target, e, not_e, labelled)
-    if target is None:
-        return sums + gradients(Xe, following, None)
-    current = likelihood.propensity_residual(target, e, not_e, labelled)
-    return sums + gradients(Xe, following, current)
+        return *sums, None, None
+    if out.propensity_curvature is not None:
+        out.propensity_curvature[:] = likelihood.propensity_curvature(target, e, not_e)
+
+    def gradient(target):
+        return with_intercept(Xe, likelihood.propensity_residual(target, e, not_e, labelled))
+
+    following = gradient(target)
+    return *sums, following, following if held is None else gradient(held)
+
+
+@functools.cache
+def compiled_module() -> ModuleType | None:
+    """The compiled pass; None where there is no numba, or it cannot keep what it compiles."""
+    try:
+        from sarlearn._engine import compiled
+    except (ImportError, RuntimeError):
+        return None
+    # A numba that is told to compile nothing leaves functions as they are.
+    return compiled if hasattr(compiled.em_sums, "signatures") else None
+
+
+def _is_compilable(block: "Block", Xe) -> bool:
+    """Whether the compiled pass takes these rows and propensity attributes."""
+    X = block.matrix
+    if sparse.issparse(X):
+        fits = X.indices.dtype == X.indptr.dtype == np.int32
+    else:
+        fits = X.flags.c_contiguous
+    if Xe is not None:
+        fits &= isinstance(Xe, np.ndarray) and Xe.flags.c_contiguous and Xe.dtype == X.dtype
+    return fits and X.dtype in (np.float64, np.float32) and block.audited is None
+
+
+def _compiled_sums(fast, block, theta, propensity, decay, held, out, positives) -> tuple:
+    e, not_e, codes, Xe, theta_e = propensity
+    X, has_columns = block.matrix, Xe is not None
+    gradients, e_gradients = np.zeros((2, len(theta))), np.zeros((2, len(theta_e)))
+    # numba compiles a function for each combination of types, whether arrays may be written to
+    # among them: all that are read are read-only, and those that are not there are empty.
+    read = (
+        *((X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)),
+        theta,
+        e,
+        not_e,
+        NO_CODES if codes is None else codes,
+        block.labelled,
+        NOTHING if block.weight is None else block.weight,
+        np.zeros(block.n_rows) if held is None else held,
+        Xe if has_columns else np.empty((0, 0), dtype=X.dtype),
+        theta_e,
+    )
+    written = (
+        out.target,
+        NOTHING if out.curvature is None else out.curvature,
+        NOTHING if out.propensity_curvature is None else out.propensity_curvature,
+        positives,
+        gradients,
+        e_gradients,
+    )
+    run = fast.csr_em_sums if sparse.issparse(X) else fast.em_sums
+    sums = run(*map(_read_only, read), *written, float(decay), bool(out.observed))
+    if held is None:
+        gradients[1], e_gradients[1] = gradients[0], e_gradients[0]
+    return *sums, positives, *gradients, *(e_gradients if has_columns else (None, None))
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 # -- row by row ----------------------------------------------------------------------------------
@@ -254,12 +278,7 @@ def logistic_terms(eta, target, weight, with_curvature: bool):
 
     The loss is ``sum(w (log(1 + exp(eta)) - t eta))``; curvatures are None unless asked for.
     """
-    fast, curvature = compiled(), None
-    if fast is not None:
-        residual, room = np.empty(len(eta)), np.empty(len(eta) if with_curvature else 0)
-        weights = NOTHING if weight is None else weight
-        value = fast.logistic_terms(eta, target, weights, residual, room)
-        return value, residual, room if with_curvature else None
+    curvature = None
     small = np.exp(-np.minimum(np.abs(eta), likelihood.LIMIT))
     loss = np.maximum(eta, 0.0) + np.log1p(small) - target * eta
     minor = small / (1.0 + small)  # the smaller of f and 1 - f
@@ -273,13 +292,3 @@ def logistic_terms(eta, target, weight, with_curvature: bool):
         if curvature is not None:
             curvature *= weight
     return float(loss.sum()), residual, curvature
-
-
-def sigmoids(zeta):
-    """``1 / (1 + exp(-zeta))`` and its complement, both with full relative precision."""
-    fast = compiled()
-    if fast is not None:
-        e, not_e = np.empty(zeta.shape), np.empty(zeta.shape)
-        fast.sigmoids(np.ravel(zeta), np.ravel(e), np.ravel(not_e))
-        return e, not_e
-    return likelihood.sigmoids(zeta)

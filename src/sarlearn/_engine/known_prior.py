@@ -112,7 +112,7 @@ class PriorSums(Sums):
 
 def prior_pass(block: Block, theta: np.ndarray) -> PriorSums:
     """The positives that are expected in a block, by ``f`` alone."""
-    X = block.X_for_kernels
+    X = block.X
     f, not_f = sigmoids(logits(X, theta))
     weighted = f if block.weight is None else f * block.weight
     return PriorSums(float(weighted.sum()), with_intercept(X, weighted * not_f))

@@ -6,7 +6,14 @@ import numpy as np
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, add_up
-from sarlearn._engine.kernels import Propensities, em_sums, logits, sigmoids, with_intercept
+from sarlearn._engine.kernels import (
+    Propensities,
+    Written,
+    em_sums,
+    logits,
+    sigmoids,
+    with_intercept,
+)
 from sarlearn._engine.newton import Sums
 from sarlearn._engine.rows import Rows
 
@@ -39,20 +46,11 @@ def _label_sums(block: Block, theta: np.ndarray, known: bool, with_hessian: bool
     theta = np.concatenate([np.exp(theta[:1]), theta[1:]])
     propensity = Propensities(block.e, block.not_e) if known else Propensities(X=Z, theta=theta[2:])
     target, spread = np.empty(n), np.empty(n)
-    log_likelihood, positives, _, by_f, _, *of_e = em_sums(
-        score,
-        theta[:2],
-        propensity,
-        block.labelled,
-        block.weight,
-        1.0,
-        None,
-        target,
-        spread,
-        None,
-        audited=block.audited,
+    scores = Block(block.rows, score, block.labelled, block.audited, block.weight)
+    log_likelihood, positives, _, by_f, _, by_e, _ = em_sums(
+        scores, theta[:2], propensity, 1.0, None, Written(target, spread)
     )
-    gradient = np.concatenate([by_f, np.zeros(len(theta) - 2) if known else of_e[0]])
+    gradient = np.concatenate([by_f, np.zeros(len(theta) - 2) if known else by_e])
     sums = LabelSums(-log_likelihood, gradient, positives, with_intercept(score, spread))
     if with_hessian:
         e, not_e = (block.e, block.not_e) if known else sigmoids(logits(Z, theta[2:]))

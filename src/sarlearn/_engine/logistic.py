@@ -131,7 +131,7 @@ def fit_logistic(
 
 def logistic_pass(block: Block, target, theta, with_hessian: bool, wide: bool) -> LogisticSums:
     """Value and gradient; if asked the Hessian, or where wide the curvature of each row."""
-    X, t, weight = block.X_for_kernels, target(block), block.weight
+    X, t, weight = block.X, target(block), block.weight
     value, residual, h = logistic_terms(logits(X, theta), t, weight, with_hessian)
     sums = LogisticSums(value, with_intercept(X, residual), weight=weight_of(block))
     if h is not None:

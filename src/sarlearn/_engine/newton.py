@@ -242,7 +242,7 @@ def _diagonal(block: Block, of_rows) -> np.ndarray:
 
 
 def row_product(block: Block, of_rows, v: np.ndarray) -> np.ndarray:
-    return hessian_product(block.X_for_kernels, of_rows(block), v)
+    return hessian_product(block.X, of_rows(block), v)
 
 
 def curvature_at(

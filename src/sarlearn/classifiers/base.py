@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
 from sarlearn._engine import likelihood
-from sarlearn._engine.blocks import Block, RowBlocks, packed
+from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.likelihood import evidence_of_labels
-from sarlearn._engine.on_demand import expect_fit
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult
 from sarlearn._engine.units import excluding
@@ -71,7 +70,6 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
     pos_label = None
 
     _ensure_all_finite: bool | str = True
-    _sarem_fits = 1.0  # what compiling saves here, in terms of what it saves in a SAR-EM fit
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -106,7 +104,6 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
         else:
             kept = None
         labelled, self.classes_ = encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
-        expect_fit(X, self._sarem_fits)
         return X, labelled, weight, kept
 
     def _input(self, X, s, sample_weight=None, *audits, propensity=None) -> "Input":
@@ -117,7 +114,7 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
     @elsewhere(dask="_on_dask", batches="_in_batches")
     def _located(self, X, s, sample_weight, propensity) -> "Input":
         X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
-        rows = RowBlocks(packed(X, self._sarem_fits)).attach(labelled=labelled, weight=weight)
+        rows = RowBlocks(X).attach(labelled=labelled, weight=weight)
         if propensity is not None:
             if kept is not None and np.ndim(propensity) == 1 and len(propensity) == len(kept):
                 propensity = np.asarray(propensity)[kept]
@@ -172,7 +169,7 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
         def encode(s):
             return encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
 
-        rows, self.classes_ = read_rows(batches, label, weight, encode, self._sarem_fits)
+        rows, self.classes_ = read_rows(batches, label, weight, encode)
         self.feature_names_in_ = np.array(batches.features(label, weight), dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         return Input(rows)

@@ -208,7 +208,6 @@ class BoostedSARClassifier(LearnsPropensity):
 
     _parameter_constraints: dict = BOOSTING_CONSTRAINTS | POS_LABEL | KNOWN_PRIOR
     _ensure_all_finite = "allow-nan"
-    _sarem_fits = 0.0  # trees: nothing to compile
 
     def __init__(
         self,

@@ -218,8 +218,6 @@ class CrossFitSARClassifier(LearnsPropensity):
         }
     )
 
-    _sarem_fits = 2.0
-
     def __init__(
         self,
         propensity_features=(),

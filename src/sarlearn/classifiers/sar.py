@@ -143,7 +143,6 @@ class SARClassifier(LearnsPropensity):
         **POS_LABEL,
     }
     _ensure_all_finite = "allow-nan"
-    _sarem_fits = 0.0
 
     def __init__(
         self,

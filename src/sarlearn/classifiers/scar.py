@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context
-from sarlearn._engine.blocks import RowBlocks, packed
+from sarlearn._engine.blocks import RowBlocks
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers.base import Input, LearnsPropensity
 from sarlearn.classifiers.known import KnownPropensityClassifier, fit_known
@@ -147,7 +147,7 @@ class SCARClassifier(LearnsPropensity):
                 of_table[kept] = labels
             prior = self._given_prior(X, of_table, sample_weight)
         c = np.full(len(labels), float(prior.label_frequency_))
-        rows = RowBlocks(packed(checked, self._sarem_fits)).attach(labelled=labels, weight=weight)
+        rows = RowBlocks(checked).attach(labelled=labels, weight=weight)
         fit_known(self, Input(rows.attach(e=c, not_e=1.0 - c), checked))
         self.prior_estimator_ = prior
         self.label_frequency_, self.class_prior_ = prior.label_frequency_, prior.class_prior_

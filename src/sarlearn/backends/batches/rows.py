@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from sarlearn._engine.blocks import COMPILED_BLOCK_ELEMENTS, Block, add_up, is_packable, pack
-from sarlearn._engine.on_demand import expect
+from sarlearn._engine.blocks import Block, add_up
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.units import Units
 from sarlearn.backends.batches import source
 from sarlearn.backends.batches.source import Batches, ahead, column_of, listed, to_matrix
-from sarlearn.backends.batches.spool import Spool, StoredCSR, n_elements
+from sarlearn.backends.batches.spool import Spool
 
 # Smaller parts of a step are tried this many at a time: reading costs more than they do.
 TRIES = 4
+# Elements of a block: each of them is read at once, so it is larger than one in memory.
+BLOCK_ELEMENTS = 2**20
 _NO_COLUMNS = ("rows", "kept")  # of a block
 
 
@@ -42,8 +43,7 @@ class BatchRows(Rows):
         ends = np.cumsum([matrix.shape[0] for matrix in stored]).tolist()
         self._slices = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
         self.shape = (ends[-1], stored[0].shape[1])
-        self.is_sparse = isinstance(stored[0], StoredCSR)
-        self.nnz = sum(n_elements(matrix) for matrix in stored)
+        self.is_sparse, self.nnz = False, self.shape[0] * self.shape[1]
         self.units = Units.plain(self.shape[1])
 
     @property
@@ -112,7 +112,7 @@ class BatchRows(Rows):
 
 
 def read_rows(
-    batches: Batches, label, weight, encode: Callable[[np.ndarray], tuple], fits: float
+    batches: Batches, label, weight, encode: Callable[[np.ndarray], tuple]
 ) -> tuple[Rows, np.ndarray]:
     """Checked rows that know their labels and weights, and the two label values: one pass.
 
@@ -122,16 +122,14 @@ def read_rows(
         Columns of the source. Rows of weight zero are left out.
     encode : callable
         Gives the mask of labelled rows and the label values for all labels.
-    fits : float
-        What is about to be done with them, in SAR-EM fits.
     """
     _check_name("y", label, batches)
     if weight is not None:
         _check_name("sample_weight", weight, batches)
     spool, pieces, labels, weights = Spool(), [], [], []
-    n_read, dtype, packed = 0, np.dtype(np.float32), None
+    n_read, dtype = 0, np.dtype(np.float32)
     n_columns = len(batches.features(label, weight))
-    block_rows = min(max(512, COMPILED_BLOCK_ELEMENTS // max(n_columns, 1)), source.CHUNK_ROWS)
+    block_rows = min(max(512, BLOCK_ELEMENTS // max(n_columns, 1)), source.CHUNK_ROWS)
     for frame, further in ahead(batches.frames(block_rows, label, weight)):
         X, s = to_matrix(frame, n_read), column_of(further, label)
         n_read += len(X)
@@ -142,15 +140,13 @@ def read_rows(
         if not len(X):
             continue
         dtype = np.promote_types(dtype, X.dtype)
-        packed = is_packable(X) if packed is None else packed
-        pieces.append({"matrix": spool.put(pack(X) if packed else X)})
+        pieces.append({"matrix": spool.put(X)})
         labels.append(_narrow(s))
     if not pieces:
         raise ValueError(f"{batches!r} has no rows" + (" that count." if n_read else "."))
     labelled, classes = encode(np.concatenate(labels))
     del labels
     rows = BatchRows(spool, pieces, dtype)
-    expect(rows.shape[0], rows.nnz, rows.is_sparse, dtype.name, fits)
     counted = np.concatenate(weights) if weights else None
     return rows.attach(labelled=labelled, weight=counted), classes.astype(s.dtype, copy=False)
 

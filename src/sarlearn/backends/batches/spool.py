@@ -4,10 +4,9 @@ import errno
 import tempfile
 import threading
 import weakref
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 
 class Stored(NamedTuple):
@@ -16,15 +15,6 @@ class Stored(NamedTuple):
     start: int
     shape: tuple[int, ...]
     dtype: np.dtype
-
-
-class StoredCSR(NamedTuple):
-    """Where the three arrays of a CSR matrix lie."""
-
-    data: Stored
-    indices: Stored
-    indptr: Stored
-    shape: tuple[int, int]
 
 
 class Spool:
@@ -39,14 +29,9 @@ class Spool:
         weakref.finalize(self, self._file.close)  # with the last rows that need it
         self._end, self._lock = 0, threading.Lock()
 
-    def put(self, values) -> Stored | StoredCSR:
-        """Write an array, or a CSR matrix, at the end."""
-        if sparse.issparse(values):
-            data, indices, indptr = map(self._put, (values.data, values.indices, values.indptr))
-            return StoredCSR(data, indices, indptr, values.shape)
-        return self._put(np.ascontiguousarray(values))
-
-    def _put(self, array: np.ndarray) -> Stored:
+    def put(self, values: np.ndarray) -> Stored:
+        """Write an array at the end."""
+        array = np.ascontiguousarray(values)
         left = memoryview(array).cast("B") if array.size else memoryview(b"")
         with self._lock:
             start = self._end
@@ -64,11 +49,8 @@ class Spool:
             self._end = start + array.nbytes
         return Stored(start, array.shape, array.dtype)
 
-    def get(self, stored: Stored | StoredCSR) -> Any:
+    def get(self, stored: Stored) -> np.ndarray:
         """Read one back."""
-        if isinstance(stored, StoredCSR):
-            parts = tuple(self.get(part) for part in stored[:3])
-            return sparse.csr_array(parts, shape=stored.shape)
         array = np.empty(stored.shape, dtype=stored.dtype)
         left = memoryview(array).cast("B") if array.size else memoryview(b"")
         with self._lock:
@@ -76,7 +58,3 @@ class Spool:
             while left:
                 left = left[self._file.readinto(left) :]
         return array
-
-
-def n_elements(stored: Stored | StoredCSR) -> int:
-    return int(np.prod((stored.data if isinstance(stored, StoredCSR) else stored).shape))

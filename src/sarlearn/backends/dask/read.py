@@ -15,8 +15,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
-from sarlearn._engine.blocks import BLOCK_ELEMENTS, COMPILED_BLOCK_ELEMENTS, RowBlocks, aligned
-from sarlearn._engine.on_demand import compiled, expect
+from sarlearn._engine.blocks import RowBlocks, aligned, rows_per_block
 from sarlearn._labels import choose, gap_mask
 from sarlearn._validation import (
     check_propensity,
@@ -108,24 +107,20 @@ def read_rows(
     starts = np.cumsum([0, *(extent.n_rows for extent in extents)]).tolist()
     bundles = _bundles(extents, shares, most)
     is_sparse = any(extent.is_sparse for extent in extents)
-    nnz, n_places = sum(extent.nnz for extent in extents), len(set(workers))
-    work = starts[-1] // n_places, nnz // n_places, is_sparse  # of one worker
-    expect(*work, "float64")  # this process cuts the blocks
-    block_rows = None if is_sparse else _block_rows(n_columns)
+    block_rows = None if is_sparse else rows_per_block(n_columns)
     pieces = names("sarlearn-rows", len(bundles))
     for key, bundle in zip(pieces, bundles, strict=True):
         about = (
             PerBlock([starts[k] for k in bundle]),
             PerBlock(classes.tolist()),
             block_rows,
-            PerBlock([*work]),
         )
         graph[key] = (_piece, [checked[k] for k in bundle], *about)
     rows = [
         flat(_cuts(starts[k], extents[k].n_rows, block_rows) for k in bundle) for bundle in bundles
     ]
     places = [workers[shares[bundle[0]]] for bundle in bundles] if kept else None
-    shape = starts[-1], n_columns
+    shape, nnz = (starts[-1], n_columns), sum(extent.nnz for extent in extents)
     held = DaskRows(graph, pieces, rows, shape, is_sparse=is_sparse, nnz=nnz, places=places)
     return held, classes
 
@@ -352,11 +347,8 @@ def _piece(
     starts: PerBlock,
     classes: PerBlock,
     block_rows: int | None,
-    work: PerBlock,
 ) -> RowBlocks:
     """Checked partitions as blocks that know their rows; sparse ones, None rows, stay whole."""
-    n_rows, n_elements, is_sparse = work.values  # what this worker has to do
-    expect(n_rows, n_elements, is_sparse, parts[0].X.dtype.name)
     blocks = []
     for part, first in zip(parts, starts.values, strict=True):
         X = sparse.csr_array(part.X) if block_rows is None else part.X
@@ -371,11 +363,6 @@ def _piece(
             block.rows = slice(block.rows.start + first, block.rows.stop + first)
         blocks += rows._blocks
     return RowBlocks.of(blocks, rows)
-
-
-def _block_rows(n_columns: int) -> int:
-    most = COMPILED_BLOCK_ELEMENTS if compiled() else BLOCK_ELEMENTS
-    return max(512, most // max(n_columns, 1))
 
 
 def _cuts(first: int, n_rows: int, block_rows: int | None) -> list[slice]:
