@@ -36,7 +36,7 @@ class CSRBlock(sparse.csr_array):
 class Block:
     """Neighbouring rows: their matrix, what is known of each row, and what passes left here.
 
-    ``kept`` saves work and nothing else: each entry is under a key that says from which
+    ``cache`` saves work and nothing else: each entry is under a key that says from which
     parameters it was computed, and who does not find it there computes it again.
     """
 
@@ -61,7 +61,7 @@ class Block:
     # Of the cross-fit: which folds train with the row and which hold it out, and its score then.
     folds: Any = None
     score: Any = None
-    kept: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    cache: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @property
     def X(self):
@@ -76,13 +76,13 @@ class Block:
 
     def remember(self, name: str, key, compute: Callable[[], Any]) -> Any:
         """What was kept under this name and key, else ``compute()``, which is kept then."""
-        found = self.kept.get(name)
+        found = self.cache.get(name)
         if found is None or found[0] != key:
-            found = self.kept[name] = key, compute()
+            found = self.cache[name] = key, compute()
         return found[1]
 
     def with_columns(self, **columns) -> "Block":
-        return dataclasses.replace(self, kept={}, **columns)
+        return dataclasses.replace(self, cache={}, **columns)
 
     def cut(self, rows: slice) -> "Block":
         """Some of its rows, counted from its first."""
@@ -106,11 +106,11 @@ class Block:
         return {
             field.name: function(getattr(self, field.name), *arguments)
             for field in dataclasses.fields(self)
-            if field.name not in ("rows", "kept") and getattr(self, field.name) is not None
+            if field.name not in ("rows", "cache") and getattr(self, field.name) is not None
         }
 
     def __getstate__(self):
-        return vars(self) | {"kept": {}}  # cheaper to compute than to send
+        return vars(self) | {"cache": {}}  # cheaper to compute than to send
 
     def __setstate__(self, state):
         vars(self).update((name, aligned(value)) for name, value in state.items())

@@ -123,7 +123,7 @@ def em_pass(
 
 def _targets(block: Block, here: Point, held: Point | None) -> tuple:
     """Targets times weights that the M-step is fitted to, and room for those of this pass."""
-    pair = block.kept.get("targets") or [(None, np.empty(block.n_rows)) for _ in range(2)]
+    pair = block.cache.get("targets") or [(None, np.empty(block.n_rows)) for _ in range(2)]
     target = None
     if held is not None:
         if pair[1][0] == held.key != pair[0][0]:
@@ -133,7 +133,7 @@ def _targets(block: Block, here: Point, held: Point | None) -> tuple:
             held.sums_of(block, None, Written(target))
             pair[0] = held.key, target
     room = pair[1][1]
-    block.kept["targets"] = [pair[0], (here.key, room)]
+    block.cache["targets"] = [pair[0], (here.key, room)]
     return target, room
 
 

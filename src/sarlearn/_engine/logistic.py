@@ -58,7 +58,7 @@ class RowCurvature:
         self._key: Any = theta.tobytes()
 
     def keep(self, block: Block, h: np.ndarray) -> None:
-        block.kept["curvature"] = self._key, h
+        block.cache["curvature"] = self._key, h
 
     def __call__(self, block: Block) -> np.ndarray:
         return block.remember("curvature", self._key, partial(self._of, block))

@@ -22,7 +22,7 @@ from sarlearn.backends.batches.spool import Spool
 TRIES = 4
 # Elements of a block: each of them is read at once, so it is larger than one in memory.
 BLOCK_ELEMENTS = 2**20
-_NO_COLUMNS = ("rows", "kept")  # of a block
+_NO_COLUMNS = ("rows", "cache")  # of a block
 
 
 class BatchRows(Rows):

@@ -284,7 +284,7 @@ def _(piece: RowBlocks) -> int:
 
 
 def _bytes(block) -> int:
-    columns = (value for name, value in vars(block).items() if name != "kept")
+    columns = (value for name, value in vars(block).items() if name != "cache")
     return 16 * block.n_rows + sum(nbytes(column) for column in columns)
 
 
