@@ -67,7 +67,7 @@ class Settings:
         """With pseudo-counts that fade where labels are rare, so that rare classes stay rare."""
         count = 2 * self.pseudo_counts
         of_class = count * min(1.0, 4 * share)
-        return Penalties(**ridges, of_class=of_class, of_labels=count / 2, known=self.known)
+        return Penalties(**ridges, of_class=of_class, of_labels=count / 4, known=self.known)
 
 
 @dataclass

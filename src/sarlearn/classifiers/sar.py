@@ -55,8 +55,8 @@ class SARClassifier(LearnsPropensity):
         What is known of ``P(y=1)`` from elsewhere: its value, bounds, or the ``mean`` and
         ``standard_error`` of a survey.
     pseudo_counts : float >= 0, default=4.0
-        Pseudo-counts of positives and of negatives, fewer where labels are rare, and half as many
-        of labelled and of unlabelled positives. They keep class prior and label frequency from
+        Pseudo-counts of positives and of negatives, fewer where labels are rare, and a quarter as
+        many of labelled and of unlabelled positives. They keep class prior and label frequency from
         their ends where the labels say little; 0 leaves both to the labels. There are none with
         audited classes.
     n_folds : int >= 2, default=5
