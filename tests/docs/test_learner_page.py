@@ -2,6 +2,8 @@
 
 import re
 
+from sarlearn import SARClassifier
+from sarlearn._engine.sar import Settings
 from sarlearn.classifiers import _store
 from site_tools import DOCS
 
@@ -21,3 +23,10 @@ def test_the_range_and_the_three_words():
         ("roughly", f"{_store.ROUGHLY:g}"),
         ("not at all", ""),
     ]
+
+
+def test_the_pseudo_counts():
+    found = re.search(r"\$\$-(\d+)\\,m\\,\\log .* (\d+)\\,\\log \\bar e", PAGE)
+    penalties = Settings(pseudo_counts=SARClassifier().pseudo_counts).stack_penalties(1.0, 2)
+    of_one = penalties.of_class / 2, penalties.of_labels / 2
+    assert tuple(map(float, found.groups())) == of_one
