@@ -180,17 +180,16 @@ def place(request):
 
 @pytest.fixture(scope="session")
 def checked():
-    """A table, a cross-fit of it, and its checks: some forty refits, made once."""
+    """A table, a model of it, and its checks: some forty refits, made once."""
+    from sarlearn import SARClassifier
     from sarlearn.reporting import run_checks
-    from sarlearn.tables import make_table_classifier
     from table_data import patients
 
-    table, drop = patients(800)[0], ["patient_id", "diagnosed"]
-    model = make_table_classifier(
-        ["age", "plan"], drop=drop, method="cross-fit", cv=2, random_state=0
-    ).fit(table, table["diagnosed"])
-    found = run_checks(model, table, table["diagnosed"], n_draws=19, n_resamples=20)
-    return SimpleNamespace(table=table, model=model, found=found)
+    table = patients(800)[0]
+    X, s = table.drop(columns=["patient_id", "diagnosed"]), table["diagnosed"]
+    model = SARClassifier(["age", "plan"], max_iter=10, n_folds=3).fit(X, s)
+    found = run_checks(model, X, s, n_draws=19, n_resamples=20)
+    return SimpleNamespace(table=table, X=X, model=model, found=found)
 
 
 @pytest.fixture(scope="session")

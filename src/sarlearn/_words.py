@@ -9,8 +9,6 @@ from collections.abc import Sequence
 # Cells of a table with fewer expected cases than this carry no ratio (Cochran, Biometrics 10,
 # 417, 1954).
 ENOUGH = 5
-# Below this the 99th percentile of the class probability leaves no row surely positive.
-SURE = 0.75
 # A range of checked rows below this is narrow enough.
 NARROW = 0.05
 # A range so narrow is one number: the class prior was given.
@@ -71,8 +69,9 @@ def share_text(value: float) -> str:
 def odds_sentence(row: dict, outcome: str) -> str:
     """An odds ratio in words: how the odds of ``outcome`` compare.
 
-    ``row`` has ``odds_ratio``; ``against`` and ``numeric`` (is that a number?), or a ``step`` in
-    words; and, where counts are known, ``few``, ``rows`` and ``labelled``.
+    ``row`` has ``odds_ratio``, with ``low`` and ``high`` where it has an interval; ``against`` and
+    ``numeric`` (is that a number?), or a ``step`` in words; and, where counts are known, ``few``,
+    ``rows`` and ``labelled``.
     """
     if row.get("few"):
         return (
@@ -83,6 +82,8 @@ def odds_sentence(row: dict, outcome: str) -> str:
     if "step" in row:  # nothing is known of the column but its scale
         return f"{row['step']} multiplies the odds of {outcome} by {_factor(ratio)}."
     others = f"those {'at' if row['numeric'] else 'of'} {row['against']}"
+    if row.get("low", ratio) <= 1 <= row.get("high", ratio):
+        return f"The odds of {outcome} are not clearly different from {others}."
     if 0.95 <= ratio <= 1.05:
         return f"The odds of {outcome} are about {others}."
     if ratio > 1:
@@ -97,38 +98,22 @@ def _factor(ratio: float) -> str:
 
 
 def range_sentence(
-    low: float,
-    high: float,
-    word: str,
-    hidden: Sequence[float] | None = None,
-    *,
-    surely: bool = True,
+    low: float, high: float, word: str, hidden: Sequence[float] | None = None
 ) -> str:
-    """How well the labels pin the class prior down.
+    """How well the labels determine the class prior.
 
-    ``word`` is a learner's ``certainty_``, ``hidden`` the numbers of hidden positives at the two
-    ends, where rows can be counted, and ``surely`` whether some rows are surely positive.
+    ``word`` is a learner's ``certainty_``, and ``hidden`` the numbers of hidden positives at the
+    two ends, where rows can be counted.
     """
     ends = f"{low:.1%} to {high:.1%}"
     if hidden is not None:
         ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
-    if word == "not at all":
-        return (
-            f"Caution: the labels do not pin the class prior down. They admit anything from {ends}."
-            " Take the number of hidden positives as a guess. How groups compare, and which rows "
-            "are the likelier positives, is known better; an audit of some rows, more labels, or "
-            "columns that tell the classes apart would settle the rest."
-        )
-    if word == "only by the model's shape":
-        why = "they contradict that shape elsewhere" if surely else "no row is surely positive"
-        return (
-            f"Caution: the labels pin the class prior down only by the model's shape, and {why}. "
-            f"With that shape they admit {ends}; without it much more. An audit of some rows would "
-            "settle it."
-        )
+    if word in ("well", "roughly"):
+        how = "well" if word == "well" else "only roughly"
+        return f"The labels determine the class prior {how}: the data are compatible with {ends}."
     return (
-        f"The labels pin the class prior down {word}: they admit {ends}. The range is that of "
-        "several class scores which explain held-out labels about as well."
+        f"The labels do not determine the class prior: the data are compatible with {ends}. How "
+        "groups compare, and which rows are the likelier positives, is known better."
     )
 
 

@@ -30,6 +30,10 @@ MAX_STRATA = 10
 ROWS_PER_STRATUM = 10
 
 
+# An audit of this size is laid out to tell how many rows to check, whatever is drawn.
+PLANNED_ROWS = 100
+
+
 @dataclass(frozen=True)
 class AuditSuggestion:
     """Rows to check, in the order in which to check them.
@@ -194,7 +198,7 @@ def suggest_audit(
         stratum=found.stratum,
         round=number,
         n_rows=len(posterior),
-        _expected=_expected(posterior, candidates, n),
+        _expected=_expected(posterior, candidates, PLANNED_ROWS),
         _before=before,
     )
 

@@ -132,8 +132,7 @@ def test_the_command_line(client, folder, table, options, monkeypatch, capsys):
     whole = json.loads(capsys.readouterr().out)
     assert found["data"] == whole["data"]
     for name, value in whole["estimates"].items():
-        of_sample = name in ("mean_probability", "sum_of_posteriors")
-        assert found["estimates"][name] == pytest.approx(value, rel=0.02 if of_sample else 1e-6)
+        assert found["estimates"][name] == pytest.approx(value, rel=1e-6)
     assert found["certainty"]["hidden_positives"] == pytest.approx(
         whole["certainty"]["hidden_positives"], rel=1e-5
     )

@@ -10,11 +10,14 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from conftest import make_pu
-from sarlearn import SAREMClassifier
+from sarlearn import SARClassifier, SAREMClassifier
 from sarlearn._view.parts import take_apart
+from sarlearn._words import odds_sentence
+from sarlearn.audit import suggest_audit
 from sarlearn.cli import run
+from sarlearn.exceptions import TrustWarning
 from sarlearn.reporting import Report, report, summarize, words
-from sarlearn.reporting.candidates import reasons, review
+from sarlearn.reporting.candidates import reasons, review, shifted
 from sarlearn.reporting.effects import classifier_odds, propensity_odds, typical_values
 from sarlearn.reporting.figures import figures
 from sarlearn.tables import make_table_classifier
@@ -30,44 +33,153 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    model = make_table_classifier(
-        ["age", "plan"], drop=LEFT_OUT, method="cross-fit", cv=2, random_state=0
+    return SARClassifier(["age", "plan"], max_iter=40).fit(
+        table.drop(columns=LEFT_OUT), table["diagnosed"]
     )
-    return model.fit(table, table["diagnosed"])
 
 
 @pytest.fixture(scope="module")
 def found(model, table):
-    return summarize(model, table, table["diagnosed"], command="sarlearn fit p.csv")
+    X, s = table.drop(columns=LEFT_OUT), table["diagnosed"]
+    return summarize(model, X, s, command="sarlearn fit p.csv")
+
+
+def test_one_number_wherever_it_is_told(model, table, found):
+    """Hidden positives are the class prior's, and so is every sum; ends are those of its range."""
+    n, s = len(table), table["diagnosed"].to_numpy()
+    low, high = (end * n - s.sum() for end in model.class_prior_range_)
+    hidden = model.class_prior_ * n - s.sum()
+    assert found["estimates"]["hidden_positives"] == pytest.approx(hidden)
+    assert found["certainty"]["hidden_positives"] == pytest.approx([low, high])
+    last = found["review"]["steps"][-1]
+    assert last["checked"] == n - s.sum()
+    assert (last["expected"], last["low"], last["high"]) == pytest.approx((hidden, low, high))
+    for attribute in found["propensity"]["attributes"]:
+        groups = attribute["groups"]
+        assert sum(group["hidden"] for group in groups) == pytest.approx(hidden)
+        assert sum(group["ends"][0] for group in groups) == pytest.approx(low)
+        assert sum(group["ends"][1] for group in groups) == pytest.approx(high)
+    needed = suggest_audit(
+        model, table.drop(columns=LEFT_OUT), s, n=37, random_state=5
+    ).rows_needed()
+    assert found["certainty"]["rows_for_5_points"] == needed
+    assert f"about {needed:,} " in found["text"]["surer"]
+    assert f"about {needed:,} " in found["verdict"]["next"]
+    page = Report(found).to_html()
+    assert page.count(f"{words.about(hidden)}<") + page.count(f" {words.about(hidden)} ") >= 3
 
 
 def test_the_review_curve_adds_up_posteriors(model, table, found):
     s = table["diagnosed"].to_numpy()
-    posterior = np.sort(model.predict_posterior(table, s)[s == 0])[::-1]
+    posterior = model.predict_posterior(table.drop(columns=LEFT_OUT), s)[s == 0]
+    hidden = model.class_prior_ * len(table) - s.sum()
+    posterior = np.sort(shifted(posterior, hidden))[::-1]
     steps = {step["checked"]: step for step in found["review"]["steps"]}
     assert list(steps) == [10, 20, 50, 100, 200, 500, len(posterior)]
     for checked, step in steps.items():
         assert step["expected"] == pytest.approx(posterior[:checked].sum())
-        assert 0 <= step["low"] <= step["high"] <= checked + 1e-9
-    last = steps[len(posterior)]
-    low, high = found["certainty"]["hidden_positives"]
-    assert (last["low"], last["high"]) == pytest.approx((low, high))
+        assert 0 <= step["low"] <= step["expected"] <= step["high"] <= checked + 1e-9
     assert f"should find about {steps[100]['expected']:.0f} positives" in found["text"]["review"]
 
 
 def test_a_range_moves_all_odds_by_one_factor():
     posterior = expit(np.linspace(-3, 3, 50))
-    found = review(posterior, [10.0, 40.0])
-    low = np.diff([0, *[step["low"] for step in found["steps"]]])
-    assert low[0] / 10 > low[-1] / 20
-    assert found["low"][-1] == pytest.approx(10)
-    assert found["high"][-1] == pytest.approx(40)
-    shifted = expit(np.sort(logit(posterior))[::-1] + 1.0)
-    again = review(posterior, [shifted.sum(), shifted.sum()])
-    assert again["steps"][0]["low"] == pytest.approx(shifted[:10].sum())
-    none = review(posterior, None)
+    moved = shifted(posterior, 10.0)
+    assert moved.sum() == pytest.approx(10)
+    assert np.ptp(logit(moved) - logit(posterior)) == pytest.approx(0, abs=1e-9)
+    assert shifted(posterior, 0.0).tolist() == [0.0] * 50
+    found = review([posterior, moved, shifted(posterior, 40.0)], scale=3.0)
+    assert found["steps"][0]["checked"] == 30
+    assert (found["low"][-1], found["high"][-1]) == pytest.approx((30, 120))
+    none = review([posterior])
     assert none["low"] is None
     assert "low" not in none["steps"][0]
+
+
+def test_odds_of_terms_are_those_of_predict_propensity(model, table, found):
+    """Odds ratios and their intervals against the model's own predictions."""
+    odds = {row["level"]: row for row in found["propensity"]["odds"]}
+    X = table.drop(columns=LEFT_OUT)
+
+    def logits(**changed):
+        return logit(model.predict_propensity(X.assign(**changed))[0])
+
+    low, high = X["age"].quantile([0.25, 0.75], interpolation="nearest")
+    change = logits(age=high) - logits(age=low)
+    assert odds[f"age = {high:g}"]["odds_ratio"] == pytest.approx(np.exp(change))
+    change = logits(plan="full") - logits(plan="none")
+    ratio = odds["plan = full"]["odds_ratio"] / odds["plan = none"]["odds_ratio"]
+    assert ratio == pytest.approx(np.exp(change))
+    (age,) = np.flatnonzero(model.attributes_.column == X.columns.get_loc("age"))
+    error = model.propensity_coef_se_[0, age] * (high - low)
+    row = odds[f"age = {high:g}"]
+    np.testing.assert_allclose(np.log(row["high"] / row["odds_ratio"]), 1.96 * error)
+    np.testing.assert_allclose(np.log(row["low"] / row["odds_ratio"]), -1.96 * error)
+
+
+def test_standard_errors_of_the_propensity_are_those_of_many_draws():
+    """In tables drawn anew, coefficients vary about as much as their standard errors say."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1500, 3))
+        s = (rng.random(1500) < expit(2 * X[:, 0] + X[:, 1])) & (rng.random(1500) < expit(X[:, 2]))
+        model = SARClassifier([2], class_models=["linear"]).fit(X, s)
+        found.append([model.propensity_coef_[0, 0], model.propensity_coef_se_[0, 0]])
+    coefs, errors = np.transpose(found)
+    assert 0.7 < np.std(coefs, ddof=1) / errors.mean() < 1.4
+    assert np.mean(np.abs(coefs - 1) < 1.96 * errors) >= 0.8
+
+
+def test_an_effect_whose_interval_holds_1_is_no_finding():
+    row = {"odds_ratio": 2.6, "against": "the average row", "numeric": False}
+    assert "2.6 times" in odds_sentence(row | {"low": 1.2, "high": 5.0}, "a label")
+    unclear = odds_sentence(row | {"low": 0.8, "high": 8.0}, "a label")
+    assert unclear == "The odds of a label are not clearly different from those of the average row."
+
+
+def test_verdicts(found):
+    certainty = found["certainty"] | {"by_design": False}
+    for word, name, kind in (
+        ("well", "Well determined", "well"),
+        ("roughly", "Rough", "rough"),
+        ("not at all", "Not determined by these labels", "open"),
+    ):
+        fit = found["label_fit"] | {"problems": {}}
+        changed = found | {"certainty": certainty | {"word": word}, "label_fit": fit}
+        verdict = words.verdict_of(changed)
+        assert (verdict["name"], verdict["kind"], verdict["nothing"]) == (name, kind, False)
+        page = Report(changed | {"verdict": verdict}).to_html()
+        assert f'<div class="verdict {kind}"' in page
+        assert name in page
+
+
+def test_where_nothing_can_be_said_the_report_ends(table):
+    """A column that follows from the label: the reason, the remedy, and no number."""
+    s = table["diagnosed"].to_numpy()
+    X = table.drop(columns=LEFT_OUT).assign(code=np.where(s == 1, 1.0, 0.0))
+    with pytest.warns(TrustWarning):
+        model = SARClassifier(["age"], max_iter=20).fit(X, s)
+    page = report(model, X, s)
+    verdict = page.to_dict()["verdict"]
+    assert verdict["nothing"]
+    assert "code" in verdict["reason"]
+    assert verdict["next"] == "Leave the column out, and fit again."
+    html = page.to_html()
+    assert verdict["reason"].replace("'", "&#39;") in html
+    for anchor in ("sure", "candidates", "overlooked", "describes"):
+        assert f'id="{anchor}"' not in html
+    assert 'class="tiles"' not in html
+    assert re.search(r"admit|compatible with", page.to_dict()["text"]["opening"]) is None
+
+
+def test_every_column_named_is_told_as_the_reason(table):
+    X, s = table[["age", "pressure"]], table["diagnosed"]
+    with pytest.warns(TrustWarning):
+        model = SARClassifier(["age", "pressure"], max_iter=20).fit(X, s)
+    verdict = report(model, X, s).to_dict()["verdict"]
+    assert verdict["nothing"]
+    assert verdict["reason"].startswith("Every column may decide who gets labelled.")
 
 
 def test_reasons_of_a_logistic_model_are_its_terms():
@@ -134,8 +246,8 @@ def test_typical_values_are_apart_also_where_most_are_equal():
 
 
 def test_labels_seen_and_expected_by_group(model, table, found):
-    s = table["diagnosed"].to_numpy()
-    predicted = model.predict_proba(table)[:, 1] * model.predict_propensity(table)
+    s, X = table["diagnosed"].to_numpy(), table.drop(columns=LEFT_OUT)
+    predicted = model.predict_proba(X)[:, 1] * model.predict_propensity(X)
     tenths = found["label_fit"]["by_score"]
     assert sum(row["observed"] for row in tenths) == pytest.approx(s.sum())
     assert sum(row["expected"] for row in tenths) == pytest.approx(predicted.sum())
@@ -184,7 +296,7 @@ def test_how_the_columns_were_read(found, table):
     assert rows["bmi"]["gaps"] == table["bmi"].isna().sum()
     assert rows["plan"]["distinct"] == 3
     assert "who gets labelled" in rows["plan"]["note"]
-    assert rows["patient_id"]["kind"] == "left out"
+    assert (rows["plan"]["kind"], rows["bmi"]["kind"]) == ("category", "number")
 
 
 def test_no_powers_of_ten_in_the_text():
@@ -227,4 +339,4 @@ def test_what_the_level_rests_on_is_said(sketched, found, by_design, labels_only
     certainty = found["certainty"] | {"by_design": by_design, "labels_only": labels_only}
     changed = found | {"certainty": certainty}
     assert said in words.assumptions_of(changed)[2]
-    assert f"range that {source} admit" in figures(changed)["review"]["svg"]
+    assert f"range, by {source}" in figures(changed)["review"]["svg"]

@@ -138,8 +138,15 @@ class Terms:
 
     def part(self, numbers: np.ndarray) -> "Terms":
         """Some of the terms."""
-        fields = (self.column, self.kind, self.level, self.center, self.scale)
-        return Terms(*(field[numbers] for field in fields))
+        return Terms(*(field[numbers] for field in self._fields()))
+
+    def __add__(self, other: "Terms") -> "Terms":
+        """Both, one after the other."""
+        pairs = zip(self._fields(), other._fields(), strict=True)
+        return Terms(*map(np.concatenate, pairs))
+
+    def _fields(self) -> tuple[np.ndarray, ...]:
+        return self.column, self.kind, self.level, self.center, self.scale
 
     def names(self, feature_names, levels: Mapping[int, Sequence] | None = None) -> list[str]:
         """``age``, ``age=(missing)``, ``plan=basic``; ``levels`` has what codes stand for."""

@@ -92,7 +92,7 @@ def draw_review(ax, review: dict, source: str) -> None:
             color=BLUE,
             alpha=0.18,
             linewidth=0,
-            label=f"range that {source} admit",
+            label=f"range, by {source}",
         )
     ax.plot(review["checked"], review["expected"], color=BLUE, linewidth=2, label="expected")
     last = review["checked"][-1]

@@ -134,15 +134,12 @@ class Parts:
     @cached_property
     def linear(self) -> LinearPart:
         """The matrix; or terms of it, where the model takes gaps and categories as they come."""
-        terms = getattr(self.final, "linear_columns_", None)
-        if terms is None:
+        if not hasattr(self.final, "terms_"):
             return LinearPart(self.matrix, self.propensity_positions, self.names)
-        sparse_or_dense = self.matrix if sparse.issparse(self.matrix) else np.asarray(self.matrix)
-        return LinearPart(
-            terms.unscaled().transform(sparse_or_dense),
-            terms.of_columns(self.propensity_positions),
-            terms.names(self.names),
-        )
+        first, others = self.final.attributes_, self.final.terms_
+        terms = first + others.part(~np.isin(others.column, first.column))
+        matrix = self.matrix if sparse.issparse(self.matrix) else np.asarray(self.matrix)
+        return LinearPart(terms.transform(matrix), np.arange(len(first)), terms.names(self.names))
 
     @property
     def propensity_attributes(self) -> list[Attribute]:

@@ -96,6 +96,11 @@ def _store_propensity(model, found: Learned) -> None:
     slopes = phi[:-1] / terms.scale
     model.propensity_coef_ = slopes[None, :]
     model.propensity_intercept_ = np.array([phi[-1] - slopes @ terms.center])
+    stack = found.fit.stack
+    assert stack.information is not None
+    model.phi_covariance_ = np.linalg.inv(stack.information)[stack.m + 1 :, stack.m + 1 :]
+    errors = np.sqrt(np.diag(model.phi_covariance_)[:-1]) / terms.scale
+    model.propensity_coef_se_ = errors[None, :]
     model.propensity_terms_ = terms.names(_names(model), model.categories_.by_column)
 
 

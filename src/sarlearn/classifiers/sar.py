@@ -100,6 +100,8 @@ class SARClassifier(LearnsPropensity):
         model where the class has more columns than there are rows.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_terms) and (1,)
         Of the propensity, in logits, per unit of each of ``propensity_terms_``.
+    propensity_coef_se_ : ndarray of shape (1, n_terms)
+        Standard errors of the coefficients, from the information of the label model.
     propensity_terms_ : list of str
         A column, ``column=category`` or ``column=(missing)``.
     propensity_features_, classifier_features_ : ndarray of int

@@ -74,7 +74,7 @@ def report(
 
     Parameters
     ----------
-    model : fitted SAREMClassifier, or a pipeline that ends in one
+    model : fitted classifier with ``predict_propensity``, or a pipeline that ends in one
         What to report on.
     X : table or matrix of shape (n_rows, n_features)
         The rows, as the model takes them.
@@ -100,8 +100,6 @@ def report(
 
     See Also
     --------
-    make_table_classifier :
-        SAR-EM, or its cross-fit, for a data frame with mixed columns, as a ``Pipeline``.
     sarlearn.reporting.summarize :
         Everything a report says about a fitted model on a table, as plain values.
     sarlearn.reporting.run_checks :
@@ -110,15 +108,15 @@ def report(
     Examples
     --------
     >>> import numpy as np
-    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn import SARClassifier
     >>> from sarlearn.reporting import report
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 3))
     >>> y = 3 * X[:, 0] + X[:, 1] > 0
     >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
-    >>> model = SAREMClassifier(propensity_features=[2]).fit(X, s)
+    >>> model = SARClassifier(propensity_features=[2]).fit(X, s)
     >>> report(model, X, s)
-    <Report: About 4... of the 1,516 unlabelled rows (2...%) are estimated to be positive; ...>
+    <Report: About ... of the 1,516 unlabelled rows (...%) are estimated to be positive; ...>
     """
     found = run_checks(model, X, s) if checks else None
     return Report(

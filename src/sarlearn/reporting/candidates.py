@@ -99,50 +99,35 @@ def _logit(parts: Parts, matrix: np.ndarray) -> np.ndarray:
     return logit(np.clip(f, 1e-12, 1 - 1e-12))
 
 
-def review(hidden: np.ndarray, ends: list[float] | None) -> dict[str, Any]:
+def review(hidden: list[np.ndarray], scale: float = 1.0) -> dict[str, Any]:
     """What checking the unlabelled rows should find, most probable first.
 
-    Parameters
-    ----------
-    hidden : ndarray
-        Posteriors of the unlabelled rows.
-    ends : pair of float, or None
-        Least and greatest number of hidden positives that the labels admit. Posteriors whose odds
-        all change by one factor, so that they add up to these, give the range at every depth.
-
-    Returns
-    -------
-    dict
-        ``checked``, ``expected``, ``low`` and ``high`` of a curve (the ends None where no range is
-        known), and the same at round numbers as a list of ``steps``.
+    ``hidden`` holds the posteriors of the unlabelled rows, and the same at the two ends of the
+    range where there is one; ``scale`` is how many rows each stands for. Gives ``checked``,
+    ``expected``, ``low`` and ``high`` of a curve, and at round numbers as a list of ``steps``.
     """
-    posterior = np.sort(hidden)[::-1]
-    n_rows = len(posterior)
+    n_rows = len(hidden[0])
+    sums = {
+        name: scale * np.concatenate([[0.0], np.cumsum(np.sort(posterior)[::-1])])
+        for name, posterior in zip(("expected", "low", "high"), hidden, strict=False)
+    }
     depths = np.unique(np.linspace(0, n_rows, N_CURVE).round().astype(int))
-    found = {"expected": np.concatenate([[0.0], np.cumsum(posterior)])}
-    if ends is not None:
-        for name, total in zip(("low", "high"), ends, strict=True):
-            found[name] = np.concatenate([[0.0], np.cumsum(_shifted(posterior, total))])
     steps = [
-        {
-            "checked": int(depth),
-            **{name: float(values[depth]) for name, values in found.items()},
-        }
+        {"checked": round(scale * depth), **{name: float(v[depth]) for name, v in sums.items()}}
         for depth in _round_depths(n_rows)
     ]
-    curve = {name: values[depths] for name, values in found.items()}
+    curve: dict[str, Any] = {name: values[depths] for name, values in sums.items()}
     return {
-        "checked": depths,
+        "checked": scale * depths,
         **{name: curve.get(name) for name in ("expected", "low", "high")},
-        "total": float(found["expected"][-1]),
         "steps": steps,
     }
 
 
-def _shifted(posterior: np.ndarray, total: float) -> np.ndarray:
+def shifted(posterior: np.ndarray, total: float) -> np.ndarray:
     """The posteriors with all odds times one factor, so that they add up to ``total``."""
     score = logit(np.clip(posterior, 1e-12, 1 - 1e-12))
-    mean = float(np.clip(total / len(posterior), 0, 1))
+    mean = float(np.clip(total / max(1, len(posterior)), 0, 1))
     if mean in (0.0, 1.0):
         return np.full(len(posterior), mean)
     return expit(score + shift_for_mean(mean_of_sigmoids(score), mean, tol=1e-14))

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,21 +10,15 @@ from sklearn.base import clone
 
 from sarlearn._compat import safe_indexing
 from sarlearn._view.parts import Parts, take_apart
-from sarlearn.classifiers import BoostedSARClassifier
-from sarlearn.classifiers._trust import no_second_look
+from sarlearn.classifiers import SARClassifier
 from sarlearn.inspection import bootstrap, scar_test, sensitivity
-from sarlearn.inspection._selection import unnamed_drivers
-from sarlearn.reporting.comparison import draw_rows
 from sarlearn.reporting.effects import propensity_odds
-from sarlearn.reporting.words import drivers_sentence
 
 # Checks refit the model some two hundred times. On a sample the intervals are wider than on all
 # rows, never narrower.
 MAX_ROWS = 10_000
-# A boosted fit takes some seconds, so it gets fewer rows, and resamples: its intervals are rougher.
-BOOSTED_ROWS, BOOSTED_RESAMPLES = 4_000, 40
-# Drivers that were not named, each of which is tried as one that is.
-MAX_DRIVERS = 3
+# A fit with trees takes longer, so it gets fewer rows, and resamples: its intervals are rougher.
+TREE_ROWS, TREE_RESAMPLES = 4_000, 40
 
 Watch = Callable[[str], AbstractContextManager]
 
@@ -45,8 +39,8 @@ def run_checks(
 
     Parameters
     ----------
-    model : fitted SAREMClassifier, CrossFitSARClassifier or BoostedSARClassifier
-        The model to check, or a pipeline that ends in one.
+    model : fitted SARClassifier or SAREMClassifier, or a pipeline that ends in one
+        The model to check.
     X, s : the data that it was fitted to
         Rows and labels.
     n_draws : int
@@ -65,7 +59,7 @@ def run_checks(
     Returns
     -------
     dict
-        ``scar_test``, ``drivers``, ``intervals`` and ``sensitivity``, each with a ``text``; a check
+        ``scar_test``, ``intervals`` and ``sensitivity``, each with a ``text``; a check
         that does not apply has nothing else. ``rows`` says how many were used.
 
     See Also
@@ -91,59 +85,52 @@ def run_checks(
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)
-    boosted = isinstance(parts.final, BoostedSARClassifier)
-    most = BOOSTED_ROWS if boosted else MAX_ROWS
+    trees = isinstance(parts.final, SARClassifier)
+    most = TREE_ROWS if trees else MAX_ROWS
     if parts.n_rows > most:
         rows = draw_rows(labelled, most)
         groups = None if groups is None else np.asarray(groups)[rows]
         matrix, labelled = safe_indexing(parts.matrix, rows), labelled[rows]
-        with no_second_look():
+        with _quietly():
             final = clone(parts.final).fit(matrix, parts.final.classes_[labelled.astype(int)])
         parts = take_apart(model, safe_indexing(X, rows))
         parts.final = final
     seen = parts.final.classes_[labelled.astype(int)]
     with watch("Testing one label frequency for all"):
         test = _test(parts, labelled, n_draws, n_jobs, random_state)
-    with watch("Looking at columns that were not named"):
-        drivers = _drivers(parts, labelled)
-    found: dict[str, Any] = {"rows": parts.n_rows, "scar_test": test, "drivers": drivers}
-    if not hasattr(parts.final, "propensity_coef_") or not (
-        boosted or hasattr(parts.final, "coef_")
+    found: dict[str, Any] = {"rows": parts.n_rows, "scar_test": test}
+    if not trees and not (
+        hasattr(parts.final, "propensity_coef_") and hasattr(parts.final, "coef_")
     ):
-        why = (
-            "Made for logistic models and BoostedSARClassifier; refits of other classifiers would "
-            "take hours."
-        )
+        why = "Made for SARClassifier and logistic models; refits of others would take hours."
         return found | {name: {"text": why} for name in ("intervals", "sensitivity")}
     with watch("Resampling for intervals"):
-        resamples = min(n_resamples, BOOSTED_RESAMPLES) if boosted else n_resamples
+        resamples = min(n_resamples, TREE_RESAMPLES) if trees else n_resamples
         found["intervals"] = _intervals(
             parts, labelled, seen, resamples, groups, n_jobs, random_state
         )
     with watch("Trying other choices"):
-        found["sensitivity"] = _sensitivity(parts, seen, drivers["columns"])
+        found["sensitivity"] = _sensitivity(parts, seen)
     return found
 
 
-def _drivers(parts: Parts, labelled) -> dict[str, Any]:
-    """Columns that were not named and that labelling seems to follow."""
-    groups = {attribute.name: attribute.positions.tolist() for attribute in parts.attributes}
-    found = unnamed_drivers(
-        _numbers(parts.matrix), labelled, parts.propensity_positions.tolist(), groups=groups
-    )
-    text = (
-        drivers_sentence(list(found))
-        if found
-        else (
-            "Labelling does not seem to follow any column that was not named; one that the class "
-            "model absorbs would not be seen."
-        )
-    )
-    return {"columns": list(found), "gain": found, "text": text}
+def draw_rows(labelled: np.ndarray, n_rows: int) -> np.ndarray:
+    """Rows drawn at random, labelled ones in their share: a sample without any fits nothing."""
+    rng = np.random.default_rng(0)
+    n_labelled = int(np.clip(round(n_rows * labelled.mean()), 1, n_rows - 1))
+    drawn = [
+        rng.choice(np.flatnonzero(labelled), n_labelled, replace=False),
+        rng.choice(np.flatnonzero(~labelled), n_rows - n_labelled, replace=False),
+    ]
+    return np.sort(np.concatenate(drawn))
 
 
-def _numbers(matrix):
-    return np.asarray(matrix, dtype=np.float64) if hasattr(matrix, "columns") else matrix
+@contextmanager
+def _quietly():
+    """What is tried for comparison is shown, not warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[str, Any]:
@@ -154,10 +141,11 @@ def _test(parts: Parts, labelled, n_draws: int, n_jobs, random_state) -> dict[st
             "frequency for all against; sarlearn check tries candidates."
         }
     flexible = not hasattr(parts.final, "coef_")
+    matrix, columns, _ = parts.linear
     result = scar_test(
-        _numbers(parts.matrix),
+        np.asarray(matrix, dtype=np.float64) if hasattr(matrix, "columns") else matrix,
         labelled.astype(int),
-        parts.propensity_positions.tolist(),
+        columns.tolist(),
         n_draws=n_draws,
         flexible=flexible,
         n_jobs=n_jobs,
@@ -189,21 +177,8 @@ def _intervals(
     for key, name in (("class_prior", "class prior"), ("label_frequency", "label frequency")):
         low, high = result.interval(key)
         rows.append(_interval(name, result.estimates[key], low, high, "share"))
-    of_these = parts, labelled, parts.final.predict_posterior(parts.matrix, seen)
-    # Odds ratios as the report tells them: of each resample, the same contrasts.
-    drawn = [
-        {
-            row["level"]: row["odds_ratio"]
-            for row in propensity_odds(*of_these, coef=coef[:-1], max_levels=len(coef))
-        }
-        for coef in result.resamples["propensity_coef"]
-    ]
-    for row in propensity_odds(*of_these):
-        if row["few"]:
-            continue
-        low, high = np.quantile([odds[row["level"]] for odds in drawn], [0.025, 0.975])
-        name = f"odds of a label: {row['level']} against {row['against']}"
-        rows.append(_interval(name, row["odds_ratio"], low, high, "ratio"))
+    if not isinstance(parts.final, SARClassifier):  # its odds ratios have intervals of their own
+        rows += _odds_intervals(parts, labelled, seen, result.resamples["propensity_coef"])
     first, second = rows[:2]
     text = (
         f"Were other rows drawn, the class prior would vary between {first['low']:.1%} and "
@@ -211,11 +186,26 @@ def _intervals(
         f"{second['high']:.1%} (95 % intervals from {n_resamples} resamples). An interval says how "
         "much an estimate varies, not how far a wrong assumption takes it off."
     )
-    if result.decay is not None and result.decay < 1:
-        text += (
-            f" The decay of {result.decay:g} shifts the estimates; a cross-fit takes the shift out."
-        )
     return {"resamples": n_resamples, "rows": rows, "text": text}
+
+
+def _odds_intervals(parts: Parts, labelled, seen, coefs) -> list[dict[str, Any]]:
+    """Odds ratios as the report tells them: of each resample, the same contrasts."""
+    of_these = parts, labelled, parts.final.predict_posterior(parts.matrix, seen)
+    drawn = [
+        {
+            row["level"]: row["odds_ratio"]
+            for row in propensity_odds(*of_these, coef=coef[:-1], max_levels=len(coef))
+        }
+        for coef in coefs
+    ]
+    rows = []
+    for row in propensity_odds(*of_these):
+        if not row["few"]:
+            low, high = np.quantile([odds[row["level"]] for odds in drawn], [0.025, 0.975])
+            name = f"odds of a label: {row['level']} against {row['against']}"
+            rows.append(_interval(name, row["odds_ratio"], low, high, "ratio"))
+    return rows
 
 
 def _interval(name: str, estimate, low, high, kind: str) -> dict[str, Any]:
@@ -228,23 +218,17 @@ def _interval(name: str, estimate, low, high, kind: str) -> dict[str, Any]:
     }
 
 
-def _sensitivity(parts: Parts, seen, drivers: list[str]) -> dict[str, Any]:
-    """Each propensity attribute left out, none of them, each driver added; and a propensity that
-    is off."""
-    final, matrix = parts.final, parts.matrix
-    named = parts.propensity_attributes
-    choices: dict[str, list[int]] = {
-        f"with {name}": [*parts.propensity_positions, *parts.attribute(name).positions]
-        for name in drivers[:MAX_DRIVERS]
-    }
+def _sensitivity(parts: Parts, seen) -> dict[str, Any]:
+    """Each propensity attribute left out, none of them; and a propensity that is off."""
+    final, matrix, named = parts.final, parts.matrix, parts.propensity_attributes
+    choices: dict[str, list[int]] = {}
     if named:
         for left_out in named if len(named) > 1 else []:
             others = [a.positions for a in named if a is not left_out]
             choices[f"without {left_out.name}"] = np.concatenate(others).tolist()
         choices["no propensity column (SCAR)"] = []
     rows = []
-    with warnings.catch_warnings(), no_second_look():
-        warnings.simplefilter("ignore")  # an odd choice is shown, not warned of
+    with _quietly():
         for name, columns in choices.items():
             other = clone(final).set_params(propensity_features=columns).fit(matrix, seen)
             rows.append({"name": name, "class_prior": float(other.class_prior_)})
@@ -279,7 +263,5 @@ def _sensitivity_words(prior: float, rows: list[dict], scaled: list[dict]) -> st
 def check_sentences(checks: dict[str, Any]) -> list[str]:
     """The results for a terminal, a paragraph a check."""
     return [
-        checks[name]["text"]
-        for name in ("scar_test", "drivers", "intervals", "sensitivity")
-        if name in checks
+        checks[name]["text"] for name in ("scar_test", "intervals", "sensitivity") if name in checks
     ]

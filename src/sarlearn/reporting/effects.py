@@ -1,14 +1,19 @@
 """What each attribute does: odds ratios of the logistic models, and use by any classifier."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from sarlearn._compat import safe_indexing
-from sarlearn._view.parts import Attribute, Parts
+from sarlearn._view.parts import OTHER_VALUES, Attribute, Parts
 from sarlearn._words import ENOUGH, number_text
+from sarlearn.classifiers import SARClassifier
 from sarlearn.tables.columns import MISSING
-from sarlearn.tables.encoder import TableEncoder
 
 MAX_IMPORTANCE_ROWS = 1000
+# Standard errors to either side of a 95 % interval.
+Z_95 = 1.96
 # Of a column with more values the highest and the lowest are shown.
 MAX_LEVELS = 10
 
@@ -26,18 +31,24 @@ def propensity_odds(
     ``coef`` is the model's, unless given. A level is compared only where both labelled rows and
     hidden positives are enough to: an odds ratio is made of the two.
     """
+    final = parts.final
+    by_terms = isinstance(final, SARClassifier)
     if coef is None:
-        coef = getattr(parts.final, "propensity_coef_", None)
+        coef = getattr(final, "phi_" if by_terms else "propensity_coef_", None)
     if coef is None or not len(parts.propensity_positions):
         return []
-    words = parts.encoder is None and not all(a.numeric for a in parts.propensity_attributes)
-    if words or np.size(coef) != len(parts.propensity_positions):  # a model with its own terms
+    coef = np.ravel(coef)
+    if not by_terms and len(coef) != len(parts.propensity_positions):  # a model of its own terms
         return []
-    by_position = dict(zip(parts.propensity_positions.tolist(), np.ravel(coef), strict=True))
     levels = _Levels(parts, labelled, labelled, np.where(labelled, 0.0, posterior))
     rows = []
     for attribute in parts.propensity_attributes:
-        rows += _odds_of(levels, attribute, by_position, max_levels)
+        if by_terms:
+            effect = _of_terms(final, attribute, coef)
+        else:
+            here = np.flatnonzero(np.isin(parts.propensity_positions, attribute.positions))
+            effect = _Effect(attribute.encode, coef[here])
+        rows += _odds_of(levels, attribute, effect, max_levels)
     return rows
 
 
@@ -48,13 +59,44 @@ def classifier_odds(
     coef = getattr(parts.final, "coef_", None)
     if coef is None:
         return []
-    by_position = dict(enumerate(np.ravel(coef)))
     levels = _Levels(parts, labelled, posterior, 1 - posterior)
     rows = []
     for attribute in parts.attributes:
-        rows += _odds_of(levels, attribute, by_position, MAX_LEVELS)
+        effect = _Effect(attribute.encode, np.ravel(coef)[attribute.positions])
+        rows += _odds_of(levels, attribute, effect, MAX_LEVELS)
     rows = [row for row in rows if not row["few"]]
     return sorted(rows, key=lambda row: -abs(np.log(row["odds_ratio"])))[:n_rows]
+
+
+@dataclass
+class _Effect:
+    """What an attribute adds to a logit: ``columns`` of its values times ``coef``."""
+
+    columns: Callable[[Any], np.ndarray]
+    coef: np.ndarray
+    covariance: np.ndarray | None = None
+    mark: float = 1.0  # what the column of a number's gaps changes by
+
+    def change(self, row: np.ndarray) -> tuple[float, float | None]:
+        """Of the logit, where the columns change by ``row``; and its standard error."""
+        if self.covariance is None:
+            return float(row @ self.coef), None
+        return float(row @ self.coef), float(np.sqrt(row @ self.covariance @ row))
+
+
+def _of_terms(final: SARClassifier, attribute: Attribute, phi: np.ndarray) -> _Effect:
+    """The same where the attribute enters by terms; gaps and levels among them."""
+    (position,) = attribute.positions
+    here = np.flatnonzero(final.attributes_.column == position)
+    own = final.attributes_.part(here)
+
+    def columns(values) -> np.ndarray:
+        wide = np.zeros((len(values), position + 1))
+        wide[:, position] = attribute.encode(values)[:, 0]
+        return own.transform(wide)
+
+    covariance = final.phi_covariance_[np.ix_(here, here)]
+    return _Effect(columns, phi[here], covariance, 1 / own.scale[-1])
 
 
 class _Levels:
@@ -64,89 +106,62 @@ class _Levels:
         self.parts, self._labelled = parts, labelled
         self._cases, self._others = cases, others
 
-    def row(self, attribute: Attribute, name: str, against: str, change: float, where) -> dict:
+    def row(
+        self,
+        attribute: Attribute,
+        name: str,
+        against: str,
+        change: tuple[float, float | None],
+        where,
+    ) -> dict:
         """An odds ratio; ``where`` are the rows, one mask for each side that must be filled."""
         cells = [float(np.sum(n[rows])) for rows in where for n in (self._cases, self._others)]
-        first = where[0]
-        return {
+        first, (logit, error) = where[0], change
+        row = {
             "attribute": attribute.name,
             "level": name,
             "against": against,
             "numeric": attribute.numeric and not name.endswith(MISSING),
-            "odds_ratio": float(np.exp(np.clip(change, -700, 700))),
+            "odds_ratio": _exp(logit),
             "rows": int(np.sum(first)),
             "labelled": int(np.sum(self._labelled[first])),
             "few": min(cells) < ENOUGH,
         }
-
-    @property
-    def encoder(self) -> TableEncoder:
-        """Of the table: only a table has values that are no numbers."""
-        assert self.parts.encoder is not None
-        return self.parts.encoder
-
-    def column(self, position: int) -> np.ndarray:
-        """Which rows have a one-hot column set."""
-        column = safe_indexing(self.parts.matrix, [position], axis=1)
-        dense = column.toarray() if hasattr(column, "toarray") else np.asarray(column)
-        return np.ravel(dense) != 0
+        if error is not None:
+            row |= {"low": _exp(logit - Z_95 * error), "high": _exp(logit + Z_95 * error)}
+        return row
 
 
-def _odds_of(levels: _Levels, attribute: Attribute, by_position, max_levels: int) -> list[dict]:
+def _exp(logit: float) -> float:
+    return float(np.exp(np.clip(logit, -700, 700)))
+
+
+def _odds_of(levels: _Levels, attribute: Attribute, effect: _Effect, max_levels: int) -> list[dict]:
     """One row per value that can be compared, each against what is said in ``against``."""
-    positions = [int(position) for position in attribute.positions if position in by_position]
-    coefs = np.array([by_position[position] for position in positions])
-    if not positions:
+    if not len(effect.coef):
         return []
     if attribute.numeric:
-        return _number_odds(levels, attribute, positions, coefs)
-    if len(positions) > 1:
-        return _category_odds(levels, attribute, positions, coefs, max_levels)
-    value, other = _two_values(levels.encoder, attribute, positions[0])
-    here = levels.column(positions[0])
-    name = f"{attribute.name} = {value}"
-    return [levels.row(attribute, name, other, coefs[0], (here, ~here))]
-
-
-def _number_odds(levels: _Levels, attribute: Attribute, positions, coefs) -> list[dict]:
-    """A typical high value against a typical low one, in the units of the table; then gaps."""
-    known = ~np.isnan(attribute.values)
-    low, high = typical_values(attribute.values[known])
-    # The first column is the number's; a further one says that it is missing.
-    block = attribute.encode([low, high])
-    change = float((block[1, 0] - block[0, 0]) * coefs[0])
-    name = f"{attribute.name} = {number_text(high)}"
-    rows = [levels.row(attribute, name, number_text(low), change, (known,))]
-    for position, coef in zip(positions[1:], coefs[1:], strict=True):
-        gap = levels.column(position)
-        name = f"{attribute.name} {MISSING}"
-        rows.append(levels.row(attribute, name, "rows where it is known", coef, (gap,)))
-    return rows
-
-
-def typical_values(values: np.ndarray) -> tuple[float, float]:
-    """Two values to compare: the quartiles, or wider where those are the same."""
-    for tail in (0.25, 0.1, 0.01, 0.0):
-        low, high = np.quantile(values, [tail, 1 - tail], method="nearest")
-        if high > low:
-            break
-    return float(low), float(high)
-
-
-def _category_odds(levels: _Levels, attribute: Attribute, positions, coefs, max_levels: int):
-    """Several one-hot columns: each against the average row, weighted by how frequent they are."""
-    encoder = levels.encoder
-    here = [levels.column(position) for position in positions]
-    average = np.array([rows.mean() for rows in here]) @ coefs
+        return _number_odds(levels, attribute, effect)
+    values = attribute.distinct.tolist()
+    columns, pool = np.unique(effect.columns(values), axis=0, return_inverse=True)
+    names = [
+        str(values[codes[0]]) if len(codes) == 1 else OTHER_VALUES
+        for codes in (np.flatnonzero(pool == k) for k in range(len(columns)))
+    ]
+    where = [pool[attribute.codes] == k for k in range(len(columns))]
+    if len(names) == 2:  # the second one has the larger mark
+        change, other = effect.change(columns[1] - columns[0]), names[0]
+        return [levels.row(attribute, f"{attribute.name} = {names[1]}", other, change, where[::-1])]
+    average = np.array([rows.mean() for rows in where]) @ columns
     rows = [
         levels.row(
             attribute,
-            f"{attribute.name} = {encoder.category_of_output(position)}",
+            f"{attribute.name} = {name}",
             "the average row",
-            coef - average,
-            (where,),
+            effect.change(column - average),
+            (here,),
         )
-        for position, coef, where in zip(positions, coefs, here, strict=True)
+        for name, column, here in zip(names, columns, where, strict=True)
     ]
     # What cannot be said comes last: few rows make the wildest ratios.
     rows.sort(key=lambda row: (row["few"], -row["odds_ratio"]))
@@ -158,12 +173,28 @@ def _category_odds(levels: _Levels, attribute: Attribute, positions, coefs, max_
     return known
 
 
-def _two_values(encoder: TableEncoder, attribute: Attribute, position: int) -> tuple[str, str]:
-    """The value a single one-hot column stands for, and the other one."""
-    value = str(encoder.category_of_output(position))
-    categories = encoder.one_hot_.categories_[encoder.categorical_.index(attribute.name)]
-    others = [str(category) for category in categories if str(category) != value]
-    return value, others[0] if len(others) == 1 else "all other values"
+def _number_odds(levels: _Levels, attribute: Attribute, effect: _Effect) -> list[dict]:
+    """A typical high value against a typical low one, in the units of the table; then gaps."""
+    known = ~np.isnan(attribute.values)
+    low, high = typical_values(attribute.values[known])
+    columns = effect.columns([low, high])
+    name = f"{attribute.name} = {number_text(high)}"
+    change = effect.change(columns[1] - columns[0])
+    rows = [levels.row(attribute, name, number_text(low), change, (known,))]
+    if len(effect.coef) > 1:  # a further column says that the number is missing
+        name = f"{attribute.name} {MISSING}"
+        change = effect.change(np.eye(len(effect.coef))[1] * effect.mark)
+        rows.append(levels.row(attribute, name, "rows where it is known", change, (~known,)))
+    return rows
+
+
+def typical_values(values: np.ndarray) -> tuple[float, float]:
+    """Two values to compare: the quartiles, or wider where those are the same."""
+    for tail in (0.25, 0.1, 0.01, 0.0):
+        low, high = np.quantile(values, [tail, 1 - tail], method="nearest")
+        if high > low:
+            break
+    return float(low), float(high)
 
 
 def importance(parts: Parts, random_state: int = 0) -> list[dict]:

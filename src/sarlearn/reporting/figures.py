@@ -6,6 +6,7 @@ from typing import Any
 from sarlearn._view.draw import draw_choices, draw_label_fit, draw_null, draw_review
 from sarlearn._view.style import BLUE, MUTED, SERIES, name_rows, shorten, tidy
 from sarlearn._view.svg import INK, draw_svg
+from sarlearn._words import about, number_text
 from sarlearn.inspection.displays import PosteriorDisplay, PropensityDisplay
 from sarlearn.reporting import words
 
@@ -30,7 +31,7 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         drawn["propensity"].append(
             {
                 "svg": _draw(f"propensity{number}", height, partial(_propensity, display)),
-                "alt": words.propensity_alt(attribute),
+                "alt": _propensity_alt(attribute),
                 "groups": attribute["groups"],
                 "feature": attribute["feature"],
                 "height": height,
@@ -39,14 +40,12 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
     importance = summary["classifier"]["importance"]
     drawn["importance"] = {
         "svg": _draw("importance", 0.7 + 0.25 * len(importance), lambda ax: _bars(ax, importance)),
-        "alt": words.importance_alt(importance),
+        "alt": _importance_alt(importance),
     }
     drawn["class_curves"] = [
         {
             "svg": _draw(f"class{number}", _height(curve), partial(_class_curve, curve)),
-            "alt": words.propensity_alt(
-                curve | {"propensity": curve["mean"]}, "mean class probability"
-            ),
+            "alt": _propensity_alt(curve | {"propensity": curve["mean"]}, "mean class probability"),
             "feature": curve["feature"],
         }
         for number, curve in enumerate(summary["classifier"]["curves"])
@@ -57,17 +56,17 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
             2.9 + 0.16 * len(summary["posterior"]["strata"]),
             PosteriorDisplay(**summary["posterior"]).plot,
         ),
-        "alt": words.posterior_alt(summary["posterior"]),
+        "alt": _posterior_alt(summary["posterior"]),
     }
     tenths = summary["label_fit"]["by_score"]
     drawn["label_fit"] = {
         "svg": _draw("labelfit", 3.2, lambda ax: draw_label_fit(ax, tenths)),
-        "alt": words.label_fit_alt(tenths),
+        "alt": _label_fit_alt(tenths),
     }
     source = words.range_source(summary["certainty"])
     drawn["review"] = {
         "svg": _draw("review", 3.2, lambda ax: draw_review(ax, summary["review"], source)),
-        "alt": words.review_alt(summary["review"]),
+        "alt": _review_alt(summary["review"]),
     }
     drawn |= _check_figures(summary["checks"] or {})
     return drawn
@@ -84,7 +83,7 @@ def _check_figures(checks: dict[str, Any]) -> dict[str, Any]:
                 2.8,
                 lambda ax: draw_null(ax, test["null_statistics"], test["statistic"]),
             ),
-            "alt": words.test_alt(test),
+            "alt": _test_alt(test),
         }
     if "choices" in tried:
         rows = [(row["name"], row["class_prior"]) for row in tried["choices"]]
@@ -97,7 +96,7 @@ def _check_figures(checks: dict[str, Any]) -> dict[str, Any]:
                 1.2 + 0.24 * len(rows),
                 lambda ax: draw_choices(ax, rows, tried["class_prior"]),
             ),
-            "alt": words.sensitivity_alt(tried),
+            "alt": _sensitivity_alt(tried),
         }
     return drawn
 
@@ -135,3 +134,70 @@ def _bars(ax, importance: list[dict]) -> None:
 def _draw(key: str, height: float, draw) -> str:
     """An SVG element in the colours of the page."""
     return draw_svg(key, (WIDTH, height), draw, _THEME)
+
+
+# -- what the figures show, for those who do not see them ------------------------------------------
+
+
+def _propensity_alt(
+    attribute: dict[str, Any], what: str = "chance that a positive is labelled"
+) -> str:
+    """What the figure of a propensity attribute shows, for those who do not see it."""
+    values, chances = attribute["values"], attribute["propensity"]
+    if attribute["share"] is None:
+        return (
+            f"Curve: {what} by {attribute['feature']}, from "
+            f"{chances[0]:.0%} at {number_text(values[0])} to {chances[-1]:.0%} at "
+            f"{number_text(values[-1])}."
+        )
+    shown = ", ".join(f"{v} {c:.0%}" for v, c in zip(values, chances, strict=True))
+    return f"Bars: {what} by {attribute['feature']}: {shown}."
+
+
+def _importance_alt(importance: list[dict[str, Any]]) -> str:
+    """What the bars of importance show."""
+    shown = ", ".join(f"{row['attribute']} {row['change']:.3f}" for row in importance[:5])
+    return f"Bars: how much the probability changes when a column is shuffled. Largest: {shown}."
+
+
+def _posterior_alt(posterior: dict[str, Any]) -> str:
+    """What the curves of the posterior show."""
+    pairs = zip(posterior["strata"], posterior["expected"], strict=True)
+    shown = "; ".join(f"{name}: {expected:.1%} expected positive" for name, expected in pairs)
+    by = f" by {posterior['feature']}" if posterior["feature"] else ""
+    return f"Lines: share of unlabelled rows at or above each posterior probability{by}. {shown}."
+
+
+def _review_alt(review: dict[str, Any]) -> str:
+    """What the review curve shows."""
+    shown = ", ".join(
+        f"{row['checked']:,} rows {about(row['expected'])}" for row in review["steps"]
+    )
+    return f"Line: expected positives by number of unlabelled rows checked: {shown}."
+
+
+def _label_fit_alt(tenths: list[dict[str, Any]]) -> str:
+    """What the bars of labels seen and expected show."""
+    shown = ", ".join(f"{row['observed']:,.0f} and {row['expected']:,.0f}" for row in tenths)
+    return (
+        "Bars: labels seen and expected, by tenth of the rows, lowest class probability first: "
+        f"{shown}."
+    )
+
+
+def _test_alt(test: dict[str, Any]) -> str:
+    """What the picture of the test shows."""
+    return (
+        f"Bars: likelihood ratios of {len(test['null_statistics'])} tables simulated with one "
+        f"label frequency for all, the largest {max(test['null_statistics']):.1f}; a line at "
+        f"{test['statistic']:.1f}, that of the labels here."
+    )
+
+
+def _sensitivity_alt(tried: dict[str, Any]) -> str:
+    """What the dots of other choices show."""
+    shown = "; ".join(f"{row['name']} {row['class_prior']:.1%}" for row in tried["choices"][:8])
+    return (
+        f"Dots: class prior under other choices, beside {tried['class_prior']:.1%} of this model. "
+        f"{shown}."
+    )

@@ -5,28 +5,16 @@ from typing import Any
 
 from sarlearn._words import about, number_text, odds_sentence
 from sarlearn.reporting.figures import figures
-from sarlearn.reporting.words import unsure
 
-_ASSUMPTIONS = {
-    "SCAR": "All positives are labelled equally often (SCAR)",
-    "naive": "Unlabelled means negative",
-}
 MAX_NAME = 90
 # The sections in their order; each is templates/sections/<key>.html.
 SECTIONS = {
-    "sure": "How sure the class prior is",
-    "candidates": "The most probable hidden positives",
-    "review": "What checking them should find",
-    "labelled": "Who gets labelled",
-    "groups": "How groups compare",
-    "uses": "What the classifier uses",
-    "describes": "How well the labels are described",
-    "assumption": "What difference the assumption makes",
-    "checks": "Checks",
-    "columns": "How the columns were read",
-    "trust": "What is taken for granted",
-    "fit": "How the fit went",
-    "origin": "Where this report comes from",
+    "sure": "How sure the count is",
+    "candidates": "Whom to check first",
+    "overlooked": "Who is overlooked",
+    "describes": "Does the model fit the labels?",
+    "trust": "What is assumed",
+    "columns": "How the table was read",
 }
 
 
@@ -66,17 +54,12 @@ def render(summary: dict[str, Any]) -> str:
         key: [_safe(item) for item in value] if isinstance(value, list) else _safe(value)
         for key, value in figures(summary).items()
     }
-    approaches = [
-        {**row, "name": _ASSUMPTIONS.get(row["assumption"])}
-        for row in summary["comparison"]["approaches"]
-    ]
     return (
         _environment()
         .get_template("report.html")
         .render(
             **summary,
             contents=_contents(summary),
-            approaches=approaches,
             figures=drawn,
             figure_columns=_in_columns(drawn["propensity"]),
         )
@@ -110,12 +93,9 @@ def _environment():
 
 def _contents(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Anchor and heading of every section that the page has."""
-    present = {name: summary[name] for name in ("checks", "groups")}
-    present["sure"] = summary["certainty"]
-    found = [(key, name) for key, name in SECTIONS.items() if present.get(key, True)]
-    if unsure(summary):  # what does not rest on the level comes first
-        found.sort(key=lambda section: section[0] != "groups")
-    return found
+    if summary["verdict"] is not None and summary["verdict"]["nothing"]:
+        return [("columns", SECTIONS["columns"])]
+    return [(key, name) for key, name in SECTIONS.items() if key != "sure" or summary["certainty"]]
 
 
 def _in_columns(cards: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -1,30 +1,38 @@
 """One dict with everything a report says; HTML, JSON and terminal text are made from it."""
 
+import contextlib
 import math
+import platform
+import warnings as python_warnings
 from collections.abc import Sequence
+from datetime import datetime
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
+from sarlearn import __version__
+from sarlearn._compat import safe_indexing
 from sarlearn._view.curves import posterior_by, probability_by, propensity_by
-from sarlearn._view.parts import Attribute, Parts, fitted_to, take_apart
-from sarlearn._words import EXACT, NARROW
+from sarlearn._view.parts import MISSING, Attribute, Parts, fitted_to, take_apart, value_text
+from sarlearn._words import EXACT, NARROW, number_text
 from sarlearn.audit import suggest_audit
-from sarlearn.classifiers import CrossFitSARClassifier
+from sarlearn.classifiers import SARClassifier
 from sarlearn.reporting import words
-from sarlearn.reporting.candidates import candidates, review
-from sarlearn.reporting.column_list import column_list
-from sarlearn.reporting.comparison import compare, positives_of
+from sarlearn.reporting.candidates import candidates, review, shifted
+from sarlearn.reporting.checks import draw_rows
 from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
 from sarlearn.reporting.label_fit import compared_groups, label_fit
-from sarlearn.reporting.origin import origin_of
+from sarlearn.tables.dates import date_source
 
 MAX_PROPENSITY_ATTRIBUTES = 12
 MAX_IMPORTANCE = 12
 MAX_STRATA = 6
 MAX_CLASS_CURVES = 6
-# An audit of this size is laid out to tell how many rows to check.
-AUDIT_ROWS = 100
+# The same learner without propensity attributes is fitted to so many rows at most.
+MAX_SCAR_ROWS = 10_000
+PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 
 def summarize(
@@ -47,7 +55,7 @@ def summarize(
 
     Parameters
     ----------
-    model : fitted SAREMClassifier, or a pipeline that ends in one
+    model : fitted classifier with ``predict_propensity``, or a pipeline that ends in one
         What to report on.
     X : table or matrix
         The rows, as the model takes them.
@@ -86,13 +94,13 @@ def summarize(
     Examples
     --------
     >>> import numpy as np
-    >>> from sarlearn import SAREMClassifier
+    >>> from sarlearn import SARClassifier
     >>> from sarlearn.reporting import summarize
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 3))
     >>> y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
     >>> s = y & (rng.random(400) < 1 / (1 + np.exp(-X[:, 2])))
-    >>> model = SAREMClassifier([2]).fit(X, s)
+    >>> model = SARClassifier([2]).fit(X, s)
     >>> summary = summarize(model, X, s)
     >>> summary["data"]["rows"], summary["data"]["labelled"]
     (400, 95)
@@ -103,29 +111,36 @@ def summarize(
         raise ValueError(f"ids has {len(ids)} values, X has {parts.n_rows} rows.")
     f, e = parts.probability(), parts.propensity()
     posterior = parts.final.predict_posterior(parts.matrix, parts.final.classes_[labelled * 1])
-    chosen = parts.propensity_attributes
     used = importance(parts)
-    estimates = _estimates(parts, labelled, f, posterior)
+    whole = whole or {"rows": parts.n_rows, "labelled": int(labelled.sum())}
+    of_fit = whole["rows"] > parts.n_rows or fitted_to(parts.final, f)
+    estimates = _estimates(parts.final, whole, posterior, of_fit)
+    certainty = _certainty(parts, labelled, whole if of_fit else None)
+    # Whatever is counted adds up to the one number of hidden positives, or to an end of its range.
+    scale = whole["rows"] / parts.n_rows
+    totals = [estimates["hidden_positives"]]
+    if certainty is not None and certainty["hidden_positives"] is not None:
+        totals += certainty["hidden_positives"]
+    hidden = [shifted(posterior[~labelled], total / scale) for total in totals]
+    chosen = parts.propensity_attributes
+    groups = [_groups(a, labelled, hidden, f * e, scale) for a in chosen]
     summary: dict[str, Any] = {
-        "origin": origin_of(parts.final, command),
+        "origin": _origin(parts.final, command),
         "source": source,
         "label": label,
         "model": _model(parts),
-        "data": _data(parts, labelled),
-        "columns": column_list(parts),
+        "data": _data(parts, whole),
+        "columns": _column_list(parts),
         "estimates": estimates,
-        "certainty": _certainty(parts, labelled, f),
+        "certainty": certainty,
         "propensity": {
             "mean": float(np.average(e, weights=np.maximum(f, 1e-300))),
             "lowest": float(e.min()),
             "highest": float(e.max()),
             "attributes": [
-                {
-                    **propensity_by(parts, attribute.name),
-                    "groups": _groups(attribute, labelled, posterior, f * e),
-                }
-                for attribute in chosen[:MAX_PROPENSITY_ATTRIBUTES]
-            ],
+                {**propensity_by(parts, attribute.name), "groups": of_attribute}
+                for attribute, of_attribute in zip(chosen, groups, strict=True)
+            ][:MAX_PROPENSITY_ATTRIBUTES],
             "not_shown": [a.name for a in chosen[MAX_PROPENSITY_ATTRIBUTES:]],
             "odds": propensity_odds(parts, labelled, posterior),
         },
@@ -135,7 +150,7 @@ def summarize(
             "odds": classifier_odds(parts, labelled, posterior),
             "curves": _class_curves(parts, used),
         },
-        "comparison": compare(parts, labelled, estimates),
+        "scar_class_prior": _scar_class_prior(parts, labelled),
         "groups": compared_groups(parts, labelled, used),
         "label_fit": label_fit(parts, labelled, f * e),
         "checks": checks,
@@ -143,13 +158,13 @@ def summarize(
             "id": id_name or "row",
             "rows": candidates(parts, labelled, f, e, posterior, ids, top),
         },
+        "review": review(hidden, scale),
         "posterior": posterior_by(parts, labelled),
         "convergence": _convergence(parts.final),
     }
-    ends = summary["certainty"] and summary["certainty"]["hidden_positives"]
-    summary["review"] = review(posterior[~labelled], ends)
-    if whole is not None:
-        warnings = [*warnings, *_of_the_whole(summary, whole, float(parts.final.class_prior_))]
+    if scale > 1:
+        warnings = [*warnings, words.sample_sentence(parts.n_rows, whole["rows"])]
+    summary["verdict"] = words.verdict_of(summary)
     summary["warnings"] = words.warnings_of(summary, list(warnings))
     summary["assumptions"] = words.assumptions_of(summary)
     summary["text"] = {
@@ -159,18 +174,33 @@ def summarize(
         "label_fit": words.label_fit_sentence(summary),
         "sure": words.sure_sentence(summary),
         "surer": words.surer_sentence(summary),
+        "overlooked": words.overlooked_sentence(summary),
         "comparison": words.comparison_sentence(summary),
         "convergence": words.convergence_sentence(summary),
     }
     return plain_values(summary)
 
 
+def _origin(final, command: str | None) -> dict[str, Any]:
+    """Date, command, versions and seed, so that the same report can be made again."""
+    seed = final.get_params(deep=False).get("random_state")
+    return {
+        "date": datetime.now().astimezone().isoformat(sep=" ", timespec="minutes"),
+        "command": command,
+        "seed": seed if isinstance(seed, int) else None,
+        "versions": {
+            "sarlearn": __version__,
+            "Python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
+    }
+
+
 def _model(parts: Parts) -> dict[str, Any]:
     parameters = parts.final.get_params(deep=False)
-    base = parameters.get("classifier")
     return {
         "estimator": type(parts.final).__name__,
-        "classifier": _class_model(parts.final, base),
+        "classifier": _class_model(parts.final, parameters.get("classifier")),
         "propensity_attributes": [a.name for a in parts.propensity_attributes],
         "settings": {
             name: value
@@ -188,164 +218,175 @@ def _class_curves(parts: Parts, used: list[dict]) -> list[dict[str, Any]]:
 
 
 def _class_model(final, base) -> str:
-    if hasattr(final, "ensembles_"):
-        return "boosted trees"
+    if isinstance(final, SARClassifier):
+        named = {"linear": "a linear model", "trees": "boosted trees"}
+        models = [named.get(m, type(m).__name__) for m in map(_word, final.class_models)]
+        return words.listed(models)
     return "logistic regression" if base is None else type(base).__name__
 
 
-def _data(parts: Parts, labelled: np.ndarray) -> dict[str, Any]:
+def _word(model):
+    return model if isinstance(model, str) else type(model).__name__
+
+
+def _data(parts: Parts, whole: dict[str, Any]) -> dict[str, Any]:
     encoder = parts.encoder
     return {
-        "rows": parts.n_rows,
-        "labelled": int(labelled.sum()),
-        "unlabelled": int((~labelled).sum()),
+        "rows": whole["rows"],
+        "labelled": whole["labelled"],
+        "unlabelled": whole["rows"] - whole["labelled"],
         "attributes": len(parts.attributes),
         "columns": len(parts.names),
         "left_out": [] if encoder is None else list(encoder.constant_),
     }
 
 
-def _estimates(parts: Parts, labelled, f, posterior) -> dict[str, Any]:
-    """Of the rows of the fit what the model says; of others what their posteriors add up to."""
-    n_labelled, n_unlabelled = float(labelled.sum()), int((~labelled).sum())
-    positives = positives_of(parts.final, f, posterior, labelled)
+def _column_list(parts: Parts) -> list[dict[str, Any]]:
+    """How each column was read: by the encoder in the fit, or from what the matrix holds."""
+    chosen = {attribute.name for attribute in parts.propensity_attributes}
+    chosen |= {date_source(name) for name in chosen}
+    if parts.encoder is None:
+        found = [_column(attribute) for attribute in parts.attributes]
+    else:
+        found = [_reading(reading.to_dict()) for reading in parts.encoder.readings_]
+    for row in found:
+        if row["column"] in chosen:
+            row["note"] = "; ".join(["may decide who gets labelled", *filter(None, [row["note"]])])
+    return found
+
+
+def _reading(reading: dict[str, Any]) -> dict[str, Any]:
+    example = reading["example"]
+    with contextlib.suppress(ValueError):  # no powers of ten
+        example = number_text(float(example)) if "e" in example.lower() else example
+    return {
+        "column": reading["name"],
+        "kind": "left out" if reading["dropped"] else reading["kind"],
+        "gaps": reading["missing"],
+        "distinct": reading["levels"],
+        "example": example or None,
+        "note": reading["note"],
+    }
+
+
+def _column(attribute: Attribute) -> dict[str, Any]:
+    known = attribute.distinct[attribute.distinct != MISSING]
+    gaps = np.isnan(attribute.values) if attribute.numeric else attribute.values == MISSING
+    middle = known[len(known) // 2 if attribute.numeric else 0] if len(known) else None
+    return {
+        "column": attribute.name,
+        "kind": "number" if attribute.numeric else "category",
+        "gaps": int(np.sum(gaps)),
+        "distinct": len(known),
+        "example": None if middle is None else value_text(middle),
+        "note": "",
+    }
+
+
+def _estimates(final, whole: dict[str, Any], posterior, of_fit: bool) -> dict[str, Any]:
+    """Counts from the class prior, of the rows of the fit; of others, from their posteriors."""
+    prior = float(final.class_prior_) if of_fit else float(posterior.mean())
+    n_rows, n_labelled = whole["rows"], whole["labelled"]
+    positives = max(prior * n_rows, float(n_labelled))
     hidden = positives - n_labelled
     return {
-        "class_prior": positives / parts.n_rows,
+        "class_prior": positives / n_rows,
         "label_frequency": n_labelled / positives,
         "hidden_positives": hidden,
-        "hidden_share": hidden / max(1, n_unlabelled),
-        "sum_of_posteriors": float(posterior.sum()),
-        "mean_probability": float(f.mean()),
-        "fitted_class_prior": float(parts.final.class_prior_),
-        "rows_of_the_fit": fitted_to(parts.final, f),
+        "hidden_share": hidden / max(1, n_rows - n_labelled),
+        "fitted_class_prior": float(final.class_prior_),
+        "rows_of_the_fit": of_fit,
     }
 
 
-def _of_the_whole(summary: dict[str, Any], whole: dict[str, Any], prior: float) -> list[str]:
-    """Put the counts of all rows in the place of a sample's; what is to be said of the others."""
-    rows, labelled = whole["rows"], whole["labelled"]
-    positives = max(prior * rows, labelled)
-    n_sample = summary["data"]["rows"]
-    share = rows / n_sample
-    summary["data"] |= {"rows": rows, "labelled": labelled, "unlabelled": rows - labelled}
-    summary["estimates"] |= {
-        "class_prior": positives / rows,
-        "label_frequency": labelled / positives,
-        "hidden_positives": positives - labelled,
-        "hidden_share": (positives - labelled) / max(1, rows - labelled),
-        "rows_of_the_fit": True,
-    }
-    summary["estimates"]["sum_of_posteriors"] *= share
-    certainty = summary["certainty"]
-    if certainty is not None and certainty["width"] > EXACT:
-        certainty |= _counts_of_range(certainty, rows, labelled)
-    for approach in summary["comparison"]["approaches"]:
-        approach["hidden_positives"] *= share
-    own = ("class_prior", "label_frequency", "hidden_positives")
-    summary["comparison"]["approaches"][0] |= {n: summary["estimates"][n] for n in own}
-    for attribute in summary["propensity"]["attributes"]:
-        for group in attribute["groups"]:
-            for name in ("rows", "labelled", "labels_expected", "positives"):
-                group[name] = type(group[name])(group[name] * share)
-    for step in summary["review"]["steps"]:
-        for name in step:
-            step[name] = type(step[name])(step[name] * share)
-    for name in ("checked", "expected", "low", "high"):
-        if summary["review"][name] is not None:
-            summary["review"][name] = np.multiply(summary["review"][name], share)
-    summary["review"]["total"] *= share
-    if n_sample == rows:
-        return []
-    return [
-        f"Counts of groups, curves and the rows listed are those of {n_sample:,} of the {rows:,} "
-        "rows, spread evenly; the numbers of all rows are those of the fit."
-    ]
+def _certainty(parts: Parts, labelled, whole: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What the labels leave open of the class prior, for a model that knows.
 
-
-def _certainty(parts: Parts, labelled, f) -> dict[str, Any] | None:
-    """What the labels leave open of the class prior, for a model that knows."""
-    if not hasattr(parts.final, "certainty_"):
+    ``whole`` counts the rows of the fit: of others the range says nothing.
+    """
+    final = parts.final
+    if not hasattr(final, "certainty_"):
         return None
-    low, high = map(float, parts.final.class_prior_range_)
-    n_labelled = float(labelled.sum())
+    low, high = map(float, final.class_prior_range_)
+    given = getattr(final, "class_prior", None) is not None
     found: dict[str, Any] = {
-        "class_prior": float(parts.final.class_prior_),
+        "class_prior": float(final.class_prior_),
         "low": low,
         "high": high,
         "width": high - low,
         "hidden_positives": None,
         "label_frequency": None,
-        "by_design": bool(getattr(parts.final, "class_prior_by_design_", False)),
-        "n_audited": int(getattr(parts.final, "n_audited_", 0)),
-        "rows_for_5_points": getattr(parts.final, "audit_rows_needed_", None),
-        "labels_only": _labels_only(parts.final),
-        "word": parts.final.certainty_,
-        "goodness": dict(getattr(parts.final, "goodness_", {})),
+        "by_design": bool(getattr(final, "class_prior_by_design_", False)),
+        "n_audited": int(getattr(final, "n_audited_", 0)),
+        "rows_for_5_points": getattr(final, "audit_rows_needed_", None),
+        "labels_only": float(final.class_prior_from_labels_) if given else None,
+        "word": final.certainty_,
     }
-    # Of other rows than those of the fit the range says nothing; nor where the share is given.
-    if fitted_to(parts.final, f) and high - low > EXACT:
-        found |= _counts_of_range(found, parts.n_rows, n_labelled)
+    if whole is not None and high - low > EXACT:  # else the share was given
+        n_rows, n_labelled = whole["rows"], whole["labelled"]
+        ends = [max(end * n_rows, n_labelled) for end in (low, high)]
+        found["hidden_positives"] = [end - n_labelled for end in ends]
+        found["label_frequency"] = [n_labelled / end for end in ends[::-1]]
         if found["rows_for_5_points"] is None and found["width"] > NARROW:
-            s = parts.final.classes_[labelled.astype(int)]
-            drawn = suggest_audit(parts.final, parts.matrix, s, n=AUDIT_ROWS, random_state=0)
-            found["rows_for_5_points"] = drawn.rows_needed(NARROW)
+            s = final.classes_[labelled.astype(int)]
+            found["rows_for_5_points"] = suggest_audit(
+                final, parts.matrix, s, random_state=0
+            ).rows_needed(NARROW)
     return found
 
 
-def _counts_of_range(certainty: dict[str, Any], rows: int, labelled: float) -> dict[str, Any]:
-    """What the ends of the class prior's range say of hidden positives and label frequency."""
-    ends = [max(certainty[name] * rows, labelled) for name in ("low", "high")]
-    return {
-        "hidden_positives": [end - labelled for end in ends],
-        "label_frequency": [labelled / end for end in ends[::-1]],
-    }
-
-
-def _labels_only(final) -> float | None:
-    """What the labels would have said where the class prior was known from elsewhere."""
-    if getattr(final, "class_prior", None) is None:
+def _scar_class_prior(parts: Parts, labelled) -> float | None:
+    """The class prior if all positives were labelled equally often: by the same learner."""
+    parameters = parts.final.get_params(deep=False)
+    if not len(parts.propensity_positions) or "propensity_features" not in parameters:
         return None
-    return float(final.class_prior_from_labels_)
+    rows = np.arange(parts.n_rows)
+    if len(rows) > MAX_SCAR_ROWS:
+        rows = draw_rows(labelled, MAX_SCAR_ROWS)
+    simpler = {"propensity_features": (), "class_prior": None}
+    other = clone(parts.final).set_params(**{n: simpler[n] for n in simpler if n in parameters})
+    s = parts.final.classes_[labelled[rows].astype(int)]
+    with python_warnings.catch_warnings():  # the report warns of its own model
+        python_warnings.simplefilter("ignore")
+        return float(other.fit(safe_indexing(parts.matrix, rows), s).class_prior_)
 
 
 def _convergence(final) -> dict[str, Any]:
-    """How the fit went; a cross-fit's history is that of its first step."""
-    cross_fit = isinstance(final, CrossFitSARClassifier)
-    found: dict[str, Any] = {
+    log_likelihood = getattr(final, "history_", {}).get("log_likelihood", ())
+    by_em = not isinstance(final, SARClassifier)
+    return {
         "n_iter": int(getattr(final, "n_iter_", 0)),
         "converged": bool(getattr(final, "converged_", True)),
-        "cross_fit": cross_fit,
-        "held_out": hasattr(final, "mean_probability_"),
-        "C": getattr(final, "C_", None),
-        "falls": False,
+        "falls": by_em and bool(np.any(np.diff(log_likelihood) < 0)),
     }
-    if hasattr(final, "history_"):
-        found["first_class_prior"] = float(final.history_["class_prior"][-1])
-        found["falls"] = bool(np.any(np.diff(final.history_["log_likelihood"]) < 0))
-    return found
 
 
-def _groups(attribute: Attribute, labelled, posterior, predicted) -> list[dict]:
-    """By stratum: rows, labels seen and expected, estimated positives, chance of a label."""
+def _groups(
+    attribute: Attribute, labelled, hidden: list[np.ndarray], predicted, scale: float
+) -> list[dict[str, Any]]:
+    """By stratum: rows, labels seen and expected, positives, and those that have no label."""
     codes, names = attribute.strata(MAX_STRATA)
 
-    def total(values) -> np.ndarray:
-        return np.bincount(codes, weights=values, minlength=len(names))
+    def total(values, some=slice(None)) -> np.ndarray:
+        return scale * np.bincount(codes[some], weights=values, minlength=len(names))
 
-    count = np.bincount(codes, minlength=len(names))
-    marked, positive, expected = total(labelled), total(posterior), total(predicted)
-    return [
-        {
+    rows, marked, expected = total(np.ones(len(codes))), total(labelled), total(predicted)
+    without = [total(of_rows, ~labelled) for of_rows in hidden]
+    found = []
+    for code, name in enumerate(names):
+        positives = marked[code] + without[0][code]
+        row = {
             "group": name,
-            "rows": int(count[code]),
-            "labelled": int(marked[code]),
+            "rows": round(rows[code]),
+            "labelled": round(marked[code]),
             "labels_expected": float(expected[code]),
-            "positives": float(positive[code]),
-            "label_frequency": float(marked[code] / positive[code]) if positive[code] else None,
+            "positives": float(positives),
+            "hidden": float(without[0][code]),
+            "ends": [float(end[code]) for end in without[1:]] or None,
+            "label_frequency": float(marked[code] / positives) if positives else None,
         }
-        for code, name in enumerate(names)
-    ]
+        found.append(row)
+    return found
 
 
 def plain_values(value):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sarlearn._words import (
-    SURE,
+    ENOUGH,
     about,
     checked_sentence,
     checks_sentence,
@@ -23,12 +23,9 @@ from sarlearn.exceptions import (
     MisfitWarning,
     NotConvergedWarning,
     SwapWarning,
-    UnidentifiedWarning,
     UnnamedDriverWarning,
 )
 
-# Words for a class prior that is not to lead what is told.
-UNSURE = ("only by the model's shape", "not at all")
 # The warning of a fit that says the same as a problem of goodness_of_fit.
 PROBLEMS = {
     "misfit": MisfitWarning,
@@ -37,6 +34,81 @@ PROBLEMS = {
     "leaks": LeakageWarning,
     "swapped": SwapWarning,
 }
+# By a learner's ``certainty_``: the verdict, and what the page colours by.
+VERDICTS = {
+    "well": ("Well determined", "well"),
+    "roughly": ("Rough", "rough"),
+    "not at all": ("Not determined by these labels", "open"),
+}
+
+
+def verdict_of(summary: dict[str, Any]) -> dict[str, Any] | None:
+    """How far the class prior can be trusted: a word, why, and what to do next.
+
+    ``nothing`` says that no number means anything; then the report ends here.
+    """
+    certainty, problems = summary["certainty"], summary["label_fit"]["problems"]
+    if certainty is None:
+        if "leaks" not in problems:
+            return None
+        certainty = {"word": "not at all", "by_design": False}
+    name, kind = VERDICTS.get(certainty["word"], VERDICTS["not at all"])
+    reason, remedy = _impossible(summary) if not certainty["by_design"] else ("", "")
+    if reason:
+        name, kind = VERDICTS["not at all"]
+        return {"name": name, "kind": kind, "reason": reason, "next": remedy, "nothing": True}
+    needed = certainty["rows_for_5_points"]
+    check = f"check about {needed:,} rows that 'sarlearn audit' draws" if needed else ""
+    if kind == "well":
+        remedy = "Use the numbers, and begin with the rows listed first."
+    elif kind == "rough":
+        remedy = "Take the count as rough; the list of rows can be used."
+        remedy += f" To narrow it, {check}." if check else ""
+    else:
+        remedy = "Name the columns that decide who gets labelled"
+        remedy += f", or {check}." if check else "."
+    if problems and kind == "well":
+        name, kind = VERDICTS["roughly"]
+        reason = " ".join(problems.values()) + " "
+    return {
+        "name": name,
+        "kind": kind,
+        "reason": reason + sure_sentence(summary),
+        "next": remedy,
+        "nothing": False,
+    }
+
+
+def _impossible(summary: dict[str, Any]) -> tuple[str, str]:
+    """Why nothing can be said of the class prior, and the remedy; empty where something can."""
+    problems, attributes = (
+        summary["label_fit"]["problems"],
+        summary["model"]["propensity_attributes"],
+    )
+    if "leaks" in problems:
+        return problems["leaks"], "Leave the column out, and fit again."
+    if not summary["model"]["settings"].get("single_sample", True):
+        return (
+            "Labelled rows and background were collected apart, so that the share of positives "
+            "depends on how many of each were taken.",
+            "Use the ranking of rows. For a share, audit rows of the population.",
+        )
+    if attributes and len(attributes) == summary["data"]["attributes"]:
+        return (
+            "Every column may decide who gets labelled. Then a rare class that is labelled often "
+            "and a common class that is labelled rarely look the same.",
+            "Leave columns out of the propensity that do not influence labelling, or check rows "
+            "('sarlearn audit').",
+        )
+    return "", ""
+
+
+def sample_sentence(n_sample: int, n_rows: int) -> str:
+    """What is of a sample only."""
+    return (
+        f"Counts of groups, curves and the rows listed come from {n_sample:,} of the {n_rows:,} "
+        "rows, spread evenly; the class prior is that of the fit to all rows."
+    )
 
 
 def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list[str]:
@@ -46,8 +118,6 @@ def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list
     """
     found = list(dict.fromkeys(" ".join(str(warning).split()) for warning in given))
     kinds = {_kind(warning) for warning in given}
-    if LeakageWarning in kinds:  # the reason why nothing is known of the class prior
-        kinds.add(UnidentifiedWarning)
     found.extend(sentence for kind, sentence in _from_numbers(summary) if kind not in kinds)
     return found
 
@@ -77,11 +147,7 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
             "readily than others, name the columns that say which.",
         )
     if attributes and len(attributes) == data["attributes"]:
-        yield (
-            EveryColumnWarning,
-            "Every attribute is a propensity attribute. Then the data cannot tell a rare class "
-            "from rare labelling: leave out attributes that do not influence labelling.",
-        )
+        yield EveryColumnWarning, " ".join(_impossible(summary))
     if propensity["lowest"] > 0.97:
         yield (
             (BoundaryWarning, "label_frequency"),
@@ -109,9 +175,6 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
             f"The fit stopped after {summary['convergence']['n_iter']} rounds before it had "
             "settled; allow more rounds (max_iter) or use fewer propensity attributes.",
         )
-    certainty = summary["certainty"]
-    if certainty is not None and certainty["word"] == "not at all":
-        yield UnidentifiedWarning, sure_sentence(summary)
     if not 0.005 < summary["estimates"]["class_prior"] < 0.995:
         yield (
             (BoundaryWarning, "class_prior"),
@@ -209,60 +272,67 @@ def headline(summary: dict[str, Any]) -> str:
             f"({estimates['hidden_share']:.1%}) are estimated to be positive"
         )
     if certainty is not None and certainty["hidden_positives"] is not None:
-        low, high = certainty["hidden_positives"]
-        who = "the checked rows say" if certainty["by_design"] else "the labels admit"
-        if certainty["labels_only"] is not None:
-            who = "with what was given about the class prior,"
-        text += f"; {who} {about(low)} to {about(high)}"
+        who = "the checked rows say" if certainty["by_design"] else "the data are compatible with"
+        text += f"; {who} {_ends(certainty['hidden_positives'])}"
     return text + "."
+
+
+def _ends(ends: Sequence[float]) -> str:
+    """A range in words; ends that round to one number are one."""
+    low, high = map(about, ends)
+    return f"{low} to {high}" if low != high else f"about {low}"
 
 
 def opening(summary: dict[str, Any]) -> str:
     """What leads: the number; or, where the labels leave it open, that they do."""
-    certainty = summary["certainty"]
     if not unsure(summary):
         return headline(summary)
     text = (
         f"How many of the {summary['data']['unlabelled']:,} unlabelled rows are positive, the "
         "labels do not say"
     )
-    if certainty["hidden_positives"] is not None:
-        low, high = certainty["hidden_positives"]
-        text += f": {about(low)} to {about(high)} would explain them about as well"
+    hidden = summary["certainty"]["hidden_positives"]
+    if hidden is not None and not summary["verdict"]["nothing"]:
+        text += f": {_ends(hidden)} would explain them about as well"
     return text + "."
 
 
 def unsure(summary: dict[str, Any]) -> bool:
     """Whether the class prior is not to lead: ratios and ranking are what the labels show."""
-    certainty = summary["certainty"]
-    return certainty is not None and certainty["word"] in UNSURE
+    verdict = summary["verdict"]
+    return verdict is not None and verdict["kind"] == "open"
 
 
 def review_sentence(summary: dict[str, Any]) -> str:
     """What looking at the first rows should find."""
-    steps = summary["review"]["steps"]
-    step = min(steps, key=lambda row: abs(row["checked"] - 100))
+    step = min(summary["review"]["steps"], key=lambda row: abs(row["checked"] - 100))
     text = (
         f"Checking the {step['checked']:,} unlabelled rows ranked highest should find about "
         f"{about(step['expected'])} positives"
     )
-    if "low" in step:
+    if "low" in step and about(step["low"]) != about(step["high"]):
         text += f" ({about(step['low'])} to {about(step['high'])})"
-    total, hidden = summary["review"]["total"], summary["estimates"]["hidden_positives"]
-    certainty, why = summary["certainty"], "."
-    if certainty is not None and certainty["by_design"]:
-        why = ", which rests on the rows that were checked."
-    elif certainty is not None and certainty["labels_only"] is not None:
-        why = ", of which more was known than the labels say."
-    elif summary["convergence"]["held_out"]:
-        why = ", which held-out rows make the better estimate."
-    text += "."
-    if about(total) != about(hidden):
-        text += (
-            f" Over all unlabelled rows the posteriors add up to {about(total)}; the number of "
-            f"hidden positives above, {about(hidden)}, comes from the class prior{why}"
-        )
-    return text
+    return text + "."
+
+
+def overlooked_sentence(summary: dict[str, Any]) -> str:
+    """In which group of the propensity attributes the largest share of positives has no label."""
+    groups = [
+        (attribute["feature"], group)
+        for attribute in summary["propensity"]["attributes"]
+        for group in attribute["groups"]
+        if group["hidden"] >= ENOUGH
+    ]
+    if not groups:
+        return ""
+    feature, group = min(groups, key=lambda item: item[1]["label_frequency"])
+    hidden = about(group["hidden"])
+    if group["ends"]:
+        hidden += f" ({_ends(group['ends'])})"
+    return (
+        f"Overlooked most: {feature} {group['group']}, where about {hidden} of "
+        f"{about(group['positives'])} positives have no label."
+    )
 
 
 def label_fit_sentence(summary: dict[str, Any]) -> str:
@@ -274,8 +344,8 @@ def label_fit_sentence(summary: dict[str, Any]) -> str:
     worst = found["groups"][0]
     if not found["n_off"]:
         few = (
-            f"In none of {found['n_groups']:,} groups of rows do the labels seen differ from those "
-            "expected by more than chance."
+            f"Observed and expected labels agree in all {found['n_groups']:,} groups of rows that "
+            "were compared."
         )
         return f"{text} {few}".strip()
     than = "more" if worst["labelled"] > worst["expected"] else "fewer"
@@ -298,13 +368,7 @@ def sure_sentence(summary: dict[str, Any]) -> str:
         return checked_sentence(certainty["n_audited"], low, high, needed, hidden)
     if certainty["labels_only"] is not None:
         return known_sentence(low, high, certainty["labels_only"])
-    if "leaks" in summary["label_fit"]["problems"]:
-        return (
-            "Caution: nothing is known of the class prior while a column that follows from the "
-            "label is among the others. Leave it out, and fit again."
-        )
-    surely = certainty["goodness"].get("sure", 1.0) >= SURE
-    return range_sentence(low, high, certainty["word"], hidden, surely=surely)
+    return range_sentence(low, high, certainty["word"], hidden)
 
 
 def surer_sentence(summary: dict[str, Any]) -> str:
@@ -316,116 +380,27 @@ def surer_sentence(summary: dict[str, Any]) -> str:
 
 
 def comparison_sentence(summary: dict[str, Any]) -> str:
-    """What a simpler assumption would have said."""
-    rows = {row["assumption"]: row for row in summary["comparison"]["approaches"]}
-    own, top = rows["SAR"], summary["comparison"]["top"]
-    text = (
-        f"Taking unlabelled for negative would put the class prior at "
-        f"{rows['naive']['class_prior']:.1%}, against {own['class_prior']:.1%} here."
+    """The class prior if labels fell at random among the positives."""
+    prior = summary["scar_class_prior"]
+    if prior is None:
+        return ""
+    return (
+        f"If all positives were labelled equally often (SCAR), the class prior would be "
+        f"{prior:.1%}, against {summary['estimates']['fitted_class_prior']:.1%} here."
     )
-    if "SCAR" in rows and summary["model"]["propensity_attributes"]:
-        scar = rows["SCAR"]
-        text += (
-            f" Assuming that all positives are labelled equally often would give "
-            f"{scar['class_prior']:.1%}. A list of the {top:,} most probable hidden positives made "
-            f"under that assumption would share {scar['agreement']:.0%} of its rows with the list "
-            "made here."
-        )
-        if summary["comparison"]["rows"] < summary["data"]["rows"]:
-            text += f" That was tried on {summary['comparison']['rows']:,} rows drawn at random."
-    return text
 
 
 def convergence_sentence(summary: dict[str, Any]) -> str:
     """Whether the fit settled."""
     convergence, estimates = summary["convergence"], summary["estimates"]
-    rounds = convergence["n_iter"], convergence["converged"]
-    prior = estimates["fitted_class_prior"]
-    if summary["model"]["estimator"] == "BoostedSARClassifier":
-        return (
-            f"{settled_sentence(*rounds, 'Boosting')} The class prior in the fit was {prior:.1%}."
-        )
-    if convergence["cross_fit"]:
-        text = settled_sentence(*rounds, "The first of five steps, SAR-EM,") + (
-            " The later steps take out its bias, so its own class prior, "
-            f"{convergence['first_class_prior']:.1%}, is not the one reported, {prior:.1%}."
-        )
-        if convergence["C"] is not None:
-            text += (
-                f" The penalty that predicts held-out labels best is C = "
-                f"{number_text(convergence['C'])}."
-            )
-        return text
-    text = settled_sentence(*rounds)
+    text = settled_sentence(convergence["n_iter"], convergence["converged"])
     if not estimates["rows_of_the_fit"]:
-        text += f" The class prior in the rows of the fit was {prior:.1%}."
+        text += (
+            f" The class prior in the rows of the fit was {estimates['fitted_class_prior']:.1%}."
+        )
     if convergence["falls"]:
         text += (
             " The log-likelihood need not rise in every round: a decay below 1 favours sure "
             "positives over likelihood."
         )
     return text
-
-
-def propensity_alt(
-    attribute: dict[str, Any], what: str = "chance that a positive is labelled"
-) -> str:
-    """What the figure of a propensity attribute shows, for those who do not see it."""
-    values, chances = attribute["values"], attribute["propensity"]
-    if attribute["share"] is None:
-        return (
-            f"Curve: {what} by {attribute['feature']}, from "
-            f"{chances[0]:.0%} at {number_text(values[0])} to {chances[-1]:.0%} at "
-            f"{number_text(values[-1])}."
-        )
-    shown = ", ".join(f"{v} {c:.0%}" for v, c in zip(values, chances, strict=True))
-    return f"Bars: {what} by {attribute['feature']}: {shown}."
-
-
-def importance_alt(importance: list[dict[str, Any]]) -> str:
-    """What the bars of importance show."""
-    shown = ", ".join(f"{row['attribute']} {row['change']:.3f}" for row in importance[:5])
-    return f"Bars: how much the probability changes when a column is shuffled. Largest: {shown}."
-
-
-def posterior_alt(posterior: dict[str, Any]) -> str:
-    """What the curves of the posterior show."""
-    pairs = zip(posterior["strata"], posterior["expected"], strict=True)
-    shown = "; ".join(f"{name}: {expected:.1%} expected positive" for name, expected in pairs)
-    by = f" by {posterior['feature']}" if posterior["feature"] else ""
-    return f"Lines: share of unlabelled rows at or above each posterior probability{by}. {shown}."
-
-
-def review_alt(review: dict[str, Any]) -> str:
-    """What the review curve shows."""
-    shown = ", ".join(
-        f"{row['checked']:,} rows {about(row['expected'])}" for row in review["steps"]
-    )
-    return f"Line: expected positives by number of unlabelled rows checked: {shown}."
-
-
-def label_fit_alt(tenths: list[dict[str, Any]]) -> str:
-    """What the bars of labels seen and expected show."""
-    shown = ", ".join(f"{row['observed']:,.0f} and {row['expected']:,.0f}" for row in tenths)
-    return (
-        "Bars: labels seen and expected, by tenth of the rows, lowest class probability first: "
-        f"{shown}."
-    )
-
-
-def test_alt(test: dict[str, Any]) -> str:
-    """What the picture of the test shows."""
-    return (
-        f"Bars: likelihood ratios of {len(test['null_statistics'])} tables simulated with one "
-        f"label frequency for all, the largest {max(test['null_statistics']):.1f}; a line at "
-        f"{test['statistic']:.1f}, that of the labels here."
-    )
-
-
-def sensitivity_alt(tried: dict[str, Any]) -> str:
-    """What the dots of other choices show."""
-    shown = "; ".join(f"{row['name']} {row['class_prior']:.1%}" for row in tried["choices"][:8])
-    return (
-        f"Dots: class prior under other choices, beside {tried['class_prior']:.1%} of this model. "
-        f"{shown}."
-    )
