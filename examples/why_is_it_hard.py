@@ -56,8 +56,8 @@ ax.legend(frameon=False, loc="upper left")
 # What misleads: labels that follow a column
 # ------------------------------------------
 # Who has insurance is diagnosed more often. Whoever takes the diagnosed for a fair sample of the
-# ill believes that insurance makes people ill, and overlooks the ill without it. Naming the column lets
-# its effect go where it belongs.
+# ill believes that insurance makes people ill, and overlooks the ill without it. Naming the column
+# lets its effect go where it belongs.
 
 import pandas as pd
 
