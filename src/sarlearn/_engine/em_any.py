@@ -117,6 +117,9 @@ class EstimatorEM:
         s_hat = np.clip(self.classifier.predict(), 1e-6, 1 - 1e-6)
         c = float(s_hat[~self.labelled].max())
         target = np.minimum((1 - c) / c * s_hat / (1 - s_hat), 1.0)
+        if self.known and target.min() > 1 - 1e-6:  # no row tells from others; e does
+            f = np.minimum(s_hat / np.maximum(self.propensity, LEAST_PROBABILITY), 1 - 1e-6)
+            target = f * (1 - self.propensity) / (1 - f * self.propensity)
         target = np.where(self.labelled, 1.0, target)
         if self.audited is not None:
             target = np.where(np.isnan(self.audited), target, self.audited)

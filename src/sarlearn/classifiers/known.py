@@ -38,6 +38,11 @@ from sarlearn.classifiers.base import (
 )
 from sarlearn.exceptions import NoPropensityWarning, warn
 
+# The paper's start takes every row for a positive where no column tells labelled rows from others.
+# From there probabilities hardly move for a while, which the slope rule takes for the end: within
+# so many of its tolerances of 1 the fixed point is sought.
+PLATEAU = 10
+
 
 def _knows_one_propensity(model) -> bool:
     return getattr(model, "propensity_", None) is not None
@@ -291,8 +296,9 @@ def _fit_em(model, rows: Rows, prior: KnownPrior | None) -> None:
     if model.stop == "slope":
         rule = ModelSlopeRule(*watch(rows, em.propensity), model.window, tol)
         result = run_to_slope(em, rule, model.max_iter, report)
-    else:
-        result = run_known(em, tol, model.max_iter, report)
+    if model.stop != "slope" or em.class_prior > 1 - PLATEAU * tol:
+        to = tol if model.stop != "slope" else TOLERANCE["fixed_point"]
+        result = run_known(em, to, model.max_iter, report)
     model.class_prior_from_labels_ = float(em.class_prior)
     penalty = None if prior is None else prior.penalty(em.class_prior)
     if penalty is not None:
