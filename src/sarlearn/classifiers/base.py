@@ -170,6 +170,9 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
             return encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
 
         rows, self.classes_ = read_rows(batches, label, weight, encode)
+        if propensity is not None:
+            e = check_propensity(propensity, rows.gather(_labelled))
+            rows = rows.attach(e=e, not_e=1.0 - e)
         self.feature_names_in_ = np.array(batches.features(label, weight), dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
         return Input(rows)
@@ -352,6 +355,10 @@ def posterior(eta: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarra
     f, not_f = likelihood.sigmoids(np.array(eta, dtype=np.float64))
     # f = e = 1 on an unlabelled row: the model excludes what was seen; f is taken a little lower.
     return likelihood.terms(f, not_f, evidence_of_labels(e, 1.0 - e, labelled)).target
+
+
+def _labelled(block: Block) -> np.ndarray:
+    return block.labelled
 
 
 def store_result(model, result: EMResult, class_prior: float, label_share: float) -> None:

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
@@ -42,7 +42,7 @@ def out_of_fold_scores(
         None is logistic regression on standardised columns. Class weights spoil the calibration
         that `ElkanNoto` needs; the other methods tolerate them.
     cv : int >= 2, splitter or iterable of (train, test), default=5
-        A number is that many shuffled folds, stratified by `s`.
+        A number is that many shuffled folds, stratified by `s`; copies of a row share one.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds; used only where `cv` is a number.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -138,9 +138,26 @@ def splits(X, labelled: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, 
     """The (train, test) pairs meant by `cv`; with few rows of a label, fewer and a warning."""
     if isinstance(cv, int | np.integer):
         n_folds = fewer_folds(int(cv), labelled)
+        together = _folds_of_copies(X, labelled, n_folds, random_state)
+        if together is not None:
+            numbers = range(n_folds)
+            return [(np.flatnonzero(together != k), np.flatnonzero(together == k)) for k in numbers]
         cv = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
     target = labelled.astype(int)
     return list(check_cv(cv, target, classifier=True).split(X, target))
+
+
+def _folds_of_copies(X, labelled: np.ndarray, n_folds: int, random_state) -> np.ndarray | None:
+    """Folds in which copies of a row lie together; None without copies, or of too few rows."""
+    if not sp.issparse(X) and not (isinstance(X, np.ndarray) and X.dtype.kind in "buif"):
+        return None
+    hashes = hash_rows(X)
+    if len(np.unique(hashes)) == len(hashes):
+        return None
+    seed = int(check_random_state(random_state).randint(2**31))
+    fold = deal_folds(hashes, labelled, n_folds, seed)
+    held = [np.bincount(fold[some], minlength=n_folds) for some in (labelled, ~labelled)]
+    return fold if np.min(held) > 0 else None
 
 
 class RowFolds:
