@@ -23,10 +23,11 @@ def main() -> None:
     table = load_breast_cancer(as_frame=True).frame
     malignant = 1 - table.pop("target")
     table = table.iloc[:, :10]
-    table["city_clinic"] = (np.random.default_rng(0).random(len(table)) < 0.5).astype(int)
-    how = OneAttributeLabelling("city_clinic", mean=0.55, difference=0.6)
-    diagnosed, _ = label(table, malignant, how, random_state=0)
-    model = sarlearn.SARClassifier(["city_clinic"]).fit(table, diagnosed)
+    city = np.random.default_rng(0).random(len(table)) < 0.5
+    how = OneAttributeLabelling(0, mean=0.55, difference=0.6)
+    diagnosed, _ = label(city[:, None], malignant, how, random_state=0)
+    table["clinic"] = np.where(city, "city", "village")
+    model = sarlearn.SARClassifier(["clinic"]).fit(table, diagnosed)
     page = sarlearn.report(model, table, diagnosed, source="tumours.csv", label="diagnosed")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
