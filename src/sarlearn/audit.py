@@ -14,8 +14,8 @@ import numpy as np
 
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
 from sarlearn._validation import check_audit, check_weights, encode_labels, encode_new_labels
-from sarlearn._view.html import table_html
-from sarlearn._view.inputs import check_count, generators
+from sarlearn._view.notebook import table_html
+from sarlearn._view.refits import check_count, generators
 from sarlearn._words import counted
 from sarlearn.backends import refuse_dask
 

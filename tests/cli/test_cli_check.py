@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sarlearn._view.parallel import WATCHER
+from sarlearn._view.refits import WATCHER
 from sarlearn.cli import run
 from sarlearn.cli.check import _verdict
 from sarlearn.inspection._scar_test import SCARTestResult

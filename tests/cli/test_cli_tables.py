@@ -196,7 +196,7 @@ def test_every_command_has_an_example():
 # The signal comes when the first refits of the checks are told to whoever watches them.
 INTERRUPTED = """
 import contextlib, signal, sys
-from sarlearn._view.parallel import WATCHER
+from sarlearn._view.refits import WATCHER
 from sarlearn.cli import fit, main
 
 # The shell of a test in the background may have told its children to ignore the signal.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sarlearn._view.html import table_html
+from sarlearn._view.notebook import table_html
 
 SETUP = """
 import numpy as np, warnings

@@ -11,8 +11,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from conftest import make_pu
 from sarlearn import SAREMClassifier
+from sarlearn._view.notebook import inline
 from sarlearn._view.parts import take_apart
-from sarlearn._view.svg import inline
 from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning, MisfitWarning
 from sarlearn.reporting import Report, checks, report, summarize, words
 from sarlearn.reporting.effects import importance, typical_values

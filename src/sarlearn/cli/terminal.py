@@ -109,7 +109,7 @@ def progress(what: str) -> Iterator[Show]:
     """Show what is being done and for how long.
 
     The block is given ``show(done, total)``: a bar where the total is known, else a count. Many
-    refits (:func:`~sarlearn._view.parallel.run_all`) show themselves.
+    refits (:func:`~sarlearn._view.refits.run_all`) show themselves.
     """
     if not sys.stderr.isatty():
         yield _nothing
@@ -117,7 +117,7 @@ def progress(what: str) -> Iterator[Show]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from sarlearn._view.parallel import WATCHER
+    from sarlearn._view.refits import WATCHER
 
     columns = (
         SpinnerColumn(),

@@ -12,10 +12,9 @@ from sklearn.base import clone
 
 from sarlearn._compat import safe_indexing
 from sarlearn._view.draw import draw_band, draw_intervals
-from sarlearn._view.html import ShownInNotebooks
-from sarlearn._view.inputs import check_count, generators
-from sarlearn._view.parallel import run_all
+from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import FEW_VALUES, take_apart, value_text
+from sarlearn._view.refits import check_count, generators, run_all
 from sarlearn._view.style import new_axes, shorten, stack_panels
 from sarlearn.classifiers import SARClassifier, SAREMClassifier
 

@@ -12,8 +12,8 @@ from sarlearn._engine.goodness import LabelGrid, label_grid, nonlinear_terms, sc
 from sarlearn._engine.label_fit import LabelModel, Penalties
 from sarlearn._engine.leakage import leaking
 from sarlearn._engine.terms import Terms
-from sarlearn._view.inputs import listed
 from sarlearn._view.parts import Parts, take_apart
+from sarlearn._view.refits import listed
 from sarlearn._view.style import BLUE, MUTED, ORANGE, tidy
 
 __all__ = ["GoodnessOfFit", "GoodnessOfFitDisplay", "goodness_of_fit"]

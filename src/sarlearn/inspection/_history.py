@@ -8,7 +8,7 @@ from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.chances import chance_terms, fit_chances
 from sarlearn._engine.columns import conditioned
-from sarlearn._view.inputs import check_count, generators
+from sarlearn._view.refits import check_count, generators
 from sarlearn.classifiers._visits import check_visits
 from sarlearn.classifiers.repeated import RepeatedSARClassifier
 

@@ -10,9 +10,15 @@ from sarlearn._engine.joint import JointLogistic, climb_nested, nest
 from sarlearn._engine.magnitudes import moderate, sizes, unit_of
 from sarlearn._engine.units import in_units
 from sarlearn._view.draw import draw_null
-from sarlearn._view.html import ShownInNotebooks
-from sarlearn._view.inputs import check_count, check_positive, check_rows, generators, listed
-from sarlearn._view.parallel import run_all
+from sarlearn._view.notebook import ShownInNotebooks
+from sarlearn._view.refits import (
+    check_count,
+    check_positive,
+    check_rows,
+    generators,
+    listed,
+    run_all,
+)
 from sarlearn._view.style import new_axes
 from sarlearn.inspection._selection import held_out_trees
 

@@ -12,8 +12,15 @@ from sarlearn._engine.goodness import score_sums
 from sarlearn._engine.joint import JointFit, JointLogistic, climb_nested, nest
 from sarlearn._engine.sar import Recipe, Sample, Settings
 from sarlearn._engine.terms import Terms
-from sarlearn._view.inputs import Rows, check_count, check_positive, check_rows, generators, listed
-from sarlearn._view.parallel import run_all
+from sarlearn._view.refits import (
+    CheckedData,
+    check_count,
+    check_positive,
+    check_rows,
+    generators,
+    listed,
+    run_all,
+)
 from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
 
 __all__ = ["PropensitySelection", "SelectionStep", "select_propensity_features"]
@@ -221,7 +228,7 @@ def select_propensity_features(
 class _Forward:
     """The forward path on some rows."""
 
-    def __init__(self, rows: Rows, groups: dict[str, list[int]], C: float, extra):
+    def __init__(self, rows: CheckedData, groups: dict[str, list[int]], C: float, extra):
         self._X, self._labelled, self._groups = rows.X, rows.labelled, groups
         self._C, self._extra = C, extra
 

@@ -9,9 +9,9 @@ from scipy.special import logit
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.label_fit import LabelModel, Penalties
 from sarlearn._view.draw import draw_choices
-from sarlearn._view.html import ShownInNotebooks
-from sarlearn._view.inputs import check_count, check_positive
+from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import Parts, take_apart
+from sarlearn._view.refits import check_count, check_positive
 from sarlearn._view.style import new_axes
 from sarlearn._words import share_text
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier

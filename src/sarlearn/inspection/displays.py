@@ -12,9 +12,9 @@ from sklearn.inspection import permutation_importance
 from sarlearn._compat import get_feature_names, safe_indexing
 from sarlearn._engine.likelihood import log_chance
 from sarlearn._view.curves import posterior_by, probability_by, propensity_by
-from sarlearn._view.html import ShownInNotebooks
-from sarlearn._view.inputs import check_count, generators, listed
+from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import take_apart, value_text
+from sarlearn._view.refits import check_count, generators, listed
 from sarlearn._view.style import (
     BLUE,
     SERIES,

@@ -4,8 +4,8 @@ from functools import partial
 from typing import Any
 
 from sarlearn._view.draw import draw_choices, draw_label_fit, draw_null, draw_review
+from sarlearn._view.notebook import INK, draw_svg
 from sarlearn._view.style import BLUE, MUTED, SERIES, name_rows, shorten, tidy
-from sarlearn._view.svg import INK, draw_svg
 from sarlearn._words import about, number_text
 from sarlearn.inspection.displays import PosteriorDisplay, PropensityDisplay
 from sarlearn.reporting import words

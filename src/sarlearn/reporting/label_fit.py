@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import norm
 
 from sarlearn._view.parts import Parts
-from sarlearn._view.shares import Shares
 from sarlearn.inspection import goodness_of_fit
+from sarlearn.inspection._relative import Shares
 
 MAX_ATTRIBUTES = 60
 MAX_STRATA = 6

@@ -1,18 +1,24 @@
-"""Input of the tests: rows, labels, column names, counts and seeds, checked once."""
+"""Refits and tests on rows: their input, checked once, and many of them side by side."""
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils import check_consistent_length
 
-from sarlearn._compat import get_feature_names
+from sarlearn._compat import get_feature_names, one_blas_thread
 from sarlearn._validation import check_array, encode_labels, resolve_features
+
+# Told of ``done, total`` in place of the line on the terminal, where a caller has its own display.
+WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
 
 
 @dataclass
-class Rows:
+class CheckedData:
     """Checked data: a float64 matrix (dense or CSR), who is labelled, names of the columns."""
 
     X: np.ndarray
@@ -53,13 +59,13 @@ class Rows:
         return groups
 
 
-def check_rows(X, s) -> Rows:
+def check_rows(X, s) -> CheckedData:
     """Data for a test; any matrix or table of numbers that ``SAREMClassifier`` takes."""
     names = get_feature_names(X)
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     labelled, _ = encode_labels(s)
     check_consistent_length(X, labelled)
-    return Rows(X, labelled, None if names is None else [str(name) for name in names])
+    return CheckedData(X, labelled, None if names is None else [str(name) for name in names])
 
 
 def check_count(value, name: str, least: int) -> int:
@@ -89,3 +95,39 @@ def listed(words: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     words = list(words)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def run_all(function: Callable, arguments: Iterable, n_jobs: int | None, progress: str) -> list:
+    """``[function(a) for a in arguments]``, in order, with a count on a terminal.
+
+    ``n_jobs`` is as in scikit-learn: None is 1, -1 is one per core. Arguments travel in a few
+    bundles, since the data travel with each.
+    """
+    arguments = list(arguments)
+    watcher = WATCHER.get()
+    shown = watcher is None and (sys.stderr.isatty() or in_notebook())
+    # Where someone watches also one process counts often.
+    bundles = min(8 * effective_n_jobs(n_jobs), len(arguments))
+    places = np.array_split(np.arange(len(arguments)), bundles) if bundles else []
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    jobs = (delayed(_bundle)(function, [arguments[i] for i in part]) for part in places)
+    results: list = []
+    for found in parallel(jobs):
+        results += found
+        if watcher is not None:
+            watcher(len(results), len(arguments))
+        if shown:
+            print(f"\r{progress}: {len(results)} of {len(arguments)}", end="", file=sys.stderr)
+    if shown:
+        print(file=sys.stderr)
+    return results
+
+
+def in_notebook() -> bool:
+    """Whether output goes to a notebook, which understands carriage returns as terminals do."""
+    return type(sys.stderr).__module__.startswith("ipykernel")
+
+
+def _bundle(function, arguments) -> list:
+    with one_blas_thread():
+        return [function(argument) for argument in arguments]
