@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sarlearn._engine.copies import deal_folds, fold_of, hash_rows, joined
+from sarlearn._engine.copies import (
+    MOST_GAPS,
+    deal_folds,
+    fold_of,
+    hash_rows,
+    joined,
+    near_copies,
+)
 
 
 @pytest.fixture
@@ -102,3 +109,50 @@ def test_copies_and_groups_chain():
     assert joined(hashes, None) is hashes
     order = np.array([4, 2, 0, 3, 1])
     np.testing.assert_array_equal(joined(hashes[order], groups[order]), found[order])
+
+
+def ordinary_tables():
+    rng = np.random.default_rng(0)
+    for n in (70, 300, 3000):
+        for p in (1, 2, 5, 40):
+            yield rng.normal(size=(n, p))
+        yield np.round(rng.normal(size=(n, 4)), 1)
+        yield np.column_stack([rng.random((n, 6)) < 0.4, rng.normal(size=n)]).astype(float)
+        yield np.column_stack([rng.integers(0, 30, n), rng.normal(size=n)]).astype(float)
+        skewed = rng.lognormal(sigma=2, size=(n, 2))
+        yield np.column_stack([rng.integers(0, 5, (n, 4)), skewed]).astype(float)
+        yield (rng.random((n, 50)) < 0.1).astype(float)
+
+
+def test_ordinary_tables_have_no_near_copies():
+    """Skewed and mixed ones come closest."""
+    found = []
+    for X in ordinary_tables():
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        Z = np.unique(Z, axis=0)
+        Z = Z[np.random.default_rng(1).permutation(len(Z))]
+        found.append(near_copies(Z, hash_rows(Z)))
+    assert max(found) < MOST_GAPS
+    assert np.median(found) < 0.05
+
+
+@pytest.mark.parametrize("per_group", [2, 4, 10])
+@pytest.mark.parametrize("p", [5, 20])
+def test_visits_of_one_patient_are_near_copies(p, per_group):
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(600 // per_group), per_group)
+    Z = rng.normal(size=(600 // per_group, p))[group] + 0.02 * rng.normal(size=(600, p))
+    hashes = hash_rows(Z)
+    assert near_copies(Z, hashes) > 0.9
+    assert near_copies(sparse.csr_array(Z), hashes) == near_copies(Z, hashes)
+    # Groups that are told share a fold, and what is left has none.
+    assert near_copies(Z, joined(hashes, group)) == 0.0
+    # Where two thirds of the rows have some.
+    Z[: 200 if per_group < 10 else 100] = rng.normal(size=(200 if per_group < 10 else 100, p))
+    assert near_copies(Z, hash_rows(Z)) > MOST_GAPS
+
+
+def test_few_rows_and_no_columns_say_nothing():
+    assert near_copies(np.zeros((20, 3)), np.arange(20, dtype=np.uint64)) == 0.0
+    assert near_copies(np.zeros((200, 0)), np.arange(200, dtype=np.uint64)) == 0.0
+    assert near_copies(np.zeros((200, 3)), np.arange(200, dtype=np.uint64)) == 0.0

@@ -14,6 +14,10 @@ _STEP, _FIRST, _SECOND = (
     np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
 
+# Near copies: a neighbour more than so many times as far as the one before, among so many, of so
+# many rows. In ordinary tables few rows have such a gap; beyond this share they warn.
+GAP, NEIGHBOURS, LOOKED_AT, MOST_GAPS = 5.0, 30, 100, 0.5
+
 
 def mixed(numbers: np.ndarray) -> np.ndarray:
     """Each 64-bit number as another one that looks drawn at random."""
@@ -81,3 +85,25 @@ def fold_of(hashes: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     """The fold of each row where rows cannot be counted first, since they lie in many parts."""
     keys = mixed(hashes ^ mixed(np.uint64(seed) + np.arange(1, dtype=np.uint64)))
     return ((keys >> np.uint64(11)) % np.uint64(n_folds)).astype(np.int8)
+
+
+def near_copies(Z, hashes: np.ndarray) -> float:
+    """The share of rows, looked at some, that have a few neighbours far nearer than all others.
+
+    Visits of one patient have. Rows of equal ``hashes`` share a fold and are no neighbours. Without
+    groups, distances to the nearest rows grow smoothly, the more so the more columns there are.
+    """
+    n_rows = Z.shape[0]
+    if n_rows < 2 * NEIGHBOURS or not Z.shape[1]:
+        return 0.0
+    some = np.arange(0, n_rows, max(n_rows // LOOKED_AT, 1))[:LOOKED_AT]
+    products = Z[some] @ Z.T
+    products = products.toarray() if sparse.issparse(products) else products
+    squares = np.asarray((Z.multiply(Z) if sparse.issparse(Z) else Z * Z).sum(axis=1)).ravel()
+    distance = squares[some, None] + squares - 2 * products
+    np.maximum(distance, 1e-13 * squares.mean() + 1e-300, out=distance)  # rounding
+    distance[hashes[some, None] == hashes] = np.inf
+    nearest = np.sort(np.partition(distance, NEIGHBOURS, axis=1)[:, :NEIGHBOURS], axis=1)
+    with np.errstate(invalid="ignore"):
+        gaps = nearest[:, 1:] / nearest[:, :-1]
+    return float(np.mean((np.isfinite(gaps) & (gaps > GAP**2)).any(axis=1)))

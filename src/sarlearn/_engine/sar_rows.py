@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.copies import deal_folds, fold_of, hash_rows, joined, mixed
+from sarlearn._engine.copies import deal_folds, fold_of, hash_rows, joined, mixed, near_copies
 from sarlearn._engine.fold_logistic import FoldLogistic, held_out
 from sarlearn._engine.label_fit import LabelFit, LabelModel, weights
 from sarlearn._engine.leakage import leaking
@@ -65,6 +65,7 @@ class Learned:
     share: float
     n_seen_by_trees: int
     leaks: list[tuple[int, float]] = field(default_factory=list)
+    near_copies: float = 0.0  # share of rows that have some
 
     def logit(self, X, columns: Columns) -> np.ndarray:
         """The class logit of rows in memory."""
@@ -115,7 +116,10 @@ def learn(
     )
     recipe = Recipe(sample, settings)
     leaks = leaking(sample.Z, sample.labelled)
-    found = Learned(recipe.fit(), terms, attributes, rows_of.share, len(sample.labelled), leaks)
+    copies = near_copies(sample.Z, seen.folds)
+    found = Learned(
+        recipe.fit(), terms, attributes, rows_of.share, len(sample.labelled), leaks, copies
+    )
     if number is not None:
         found = _Many(rows, rows_of, columns, settings, seed, found).fit()
     if rows.is_sparse:  # coefficients of terms as they are of dense rows

@@ -8,6 +8,7 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit, logit
 
+from sarlearn._engine.copies import MOST_GAPS
 from sarlearn._engine.known_prior import KnownPrior
 from sarlearn._engine.label_fit import LabelFit, weights
 from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
@@ -180,7 +181,17 @@ def _shift_to_mean(model, given: Input, class_prior: float) -> None:
 
 
 def _tell(model, found: Learned) -> None:
-    """One warning at most: of a leak, or of a class prior that the labels leave open."""
+    """One warning at most: of near copies, a leak, or a class prior that the labels leave open."""
+    if found.near_copies > MOST_GAPS:
+        warn(
+            TrustWarning(
+                f"About {found.near_copies:.0%} of the rows have near copies among the others, as "
+                "several visits of one patient are. Folds that part them make class prior and "
+                "probabilities wrong: say what belongs together in fit(..., groups=...), or merge "
+                "these rows."
+            )
+        )
+        return
     if model.certainty_ != "not at all" or np.isnan(model.class_prior_):
         return
     if found.leaks:
