@@ -74,7 +74,7 @@ test-minimum:
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m benchmarks.run $(if $(QUICK),--quick)
-	$(BIN)/python -m benchmarks.bench_priors $(if $(QUICK),--quick)
+	$(if $(QUICK),,$(BIN)/python -m benchmarks.bench_priors)
 
 # The paper's experiments: the reduced grid, or with FULL=1 the whole protocol. It can be stopped and
 # started again; only missing cells run.

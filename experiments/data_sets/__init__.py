@@ -14,7 +14,7 @@ from experiments.data_sets.loaders import (
     load_mushroom,
     load_newsgroups,
 )
-from experiments.data_sets.outside import load_occupancy, load_uci
+from experiments.data_sets.outside import load_uci
 
 __all__ = [
     "load_adult",
@@ -23,6 +23,5 @@ __all__ = [
     "load_ijcnn",
     "load_mushroom",
     "load_newsgroups",
-    "load_occupancy",
     "load_uci",
 ]

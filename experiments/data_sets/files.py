@@ -130,8 +130,6 @@ def _how_to_supply(missing: Sequence[DataFile], failures: Sequence[str]) -> str:
 
 def _download(file: DataFile) -> tuple[bytes, list[str]]:
     """The content from the first address that has it; otherwise why each of them failed."""
-    if not file.urls:
-        return b"", ["it has no address upstream"]
     try:
         import pooch
     except ImportError:

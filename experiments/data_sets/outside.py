@@ -1,4 +1,4 @@
-"""Data of other published studies: fourteen UCI sets, and sites visited to look for a species."""
+"""Data of other published studies: fourteen UCI sets."""
 
 import io
 from typing import NamedTuple
@@ -82,12 +82,6 @@ UCI = {
         61_579, "elsewhere in the cell", "cytosolic", 0,
     ),
 }  # fmt: skip
-_OCCUPANCY = {
-    "meso": ("3192bf1cc28199fdfcef2b9c11f9ebfe294abd0e01f910e3665d517623ed4fe0", 117_687),
-    "crossbill": ("ebbca3c1e1e819fc4ebbde4e58d05636aff6c4693c73389d9341cf8a1c6248c7", 67_092),
-    "datocc": ("0dc73269aa02c75d91e971473caf15a9fa131d196b5b3ae85fb44a4a22178baa", 106_850),
-}
-MESO_SPECIES = ("bobcat", "coyote", "redfox")
 
 
 def load_uci(name: str, *, download_if_missing: bool = True) -> Bunch:
@@ -120,60 +114,6 @@ def load_uci(name: str, *, download_if_missing: bool = True) -> Bunch:
         feature_names=columns,
         target_names=[table.negative, table.positive],
         DESCR=description,
-    )
-
-
-def load_occupancy(
-    name: str, *, species: str | None = None, download_if_missing: bool = True
-) -> Bunch:
-    """Sites that were visited to look for a species: seen is labelled, unseen is not known.
-
-    ``"meso"``: 1,437 camera sites, three weeks, three carnivores (MesoCarnivores of the R package
-    unmarked). ``"crossbill"``: 267 sites in Switzerland, up to three visits in each of nine years
-    (crossbill of unmarked). ``"datocc"``: 1,000 simulated sites, one visit, with the truth (datocc
-    of the R package detect). There is no address upstream, because the files were made from R's
-    format.
-
-    ``visits`` of shape (n_sites, n_visits) is 1 where the species was seen, NaN where nobody
-    looked; ``dates`` are the days of the visits, or None; ``y``, ``class_probability`` and
-    ``propensity``, the truth, are there for "datocc".
-    """
-    if name not in _OCCUPANCY:
-        raise ValueError(f"name must be one of {', '.join(_OCCUPANCY)}; got {name!r}.")
-    if (name == "meso") != (species in MESO_SPECIES):
-        wanted = ", ".join(MESO_SPECIES) if name == "meso" else "None"
-        raise ValueError(f"species of {name!r} must be one of {wanted}; got {species!r}.")
-    file = DataFile("occupancy", f"{name}.csv", (), (_OCCUPANCY[name],))
-    names, values = _read(file, download_if_missing)
-    columns = dict(zip(names, values.T, strict=True))
-    truth: dict[str, np.ndarray | None] = {"y": None, "class_probability": None, "propensity": None}
-    dates = None
-    if name == "meso":
-        visits = [columns[f"{species}{week}"] for week in range(3)]
-        chosen = [column for column in names if not column.startswith(MESO_SPECIES)]
-    elif name == "crossbill":
-        visits = [columns[column] for column in names if column.startswith("det")]
-        dates = np.column_stack([columns[c] for c in names if c.startswith("date")])
-        chosen = ["ele", "forest", "surveys"]
-    else:
-        visits = [columns["W"]]
-        chosen = ["x1", "x2", "x3", "x4"]
-        truth = {
-            "y": columns["Y"].astype(int),
-            "class_probability": columns["p.occ"],
-            "propensity": columns["p.det"],
-        }
-    X = np.column_stack([columns[column] for column in chosen])
-    package = "detect (psolymos/detect, commit d5a51997)" if name == "datocc" else (
-        "unmarked (rbchan/unmarked, commit d02963ff)"
-    )  # fmt: skip
-    return Bunch(
-        X=X,
-        feature_names=chosen,
-        visits=np.column_stack(visits),
-        dates=dates,
-        **truth,
-        DESCR=f"{name}: {len(X):,} sites.\n\nSource: the R package {package}, values unchanged.\n",
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from experiments.data_sets.outside import UCI
 
 from conftest import needs_data
-from experiments.data_sets import load_occupancy, load_uci
+from experiments.data_sets import load_uci
 
 # Rows and positives as in the tables of the studies (ECAI 2023 and 2024) and of UCI.
 CONTENTS = {
@@ -54,38 +54,9 @@ def test_the_class_is_not_among_the_columns():
         assert max(correlations) < 0.9
 
 
-@needs_data
-def test_sites_and_visits():
-    seen = {"coyote": 0.145, "redfox": 0.060, "bobcat": 0.059}
-    for species, share in seen.items():
-        data = load_occupancy("meso", species=species)
-        assert data.visits.shape == (1437, 3)
-        assert data.visits.mean() == pytest.approx(share, abs=6e-4)
-        assert data.feature_names[-2:] == ["People_site", "Trail"]
-    crossbill = load_occupancy("crossbill")
-    assert crossbill.visits.shape == crossbill.dates.shape == (267, 27)
-    looked = ~np.isnan(crossbill.visits)
-    assert looked.sum(axis=1).max() == 27
-    assert not looked.all()
-    simulated = load_occupancy("datocc")
-    assert simulated.visits.shape == (1000, 1)
-    # Nobody is seen who is not there, and the truth is drawn from its probabilities.
-    assert (simulated.visits[:, 0] <= simulated.y).all()
-    assert simulated.y.mean() == pytest.approx(simulated.class_probability.mean(), abs=0.05)
-    positives = simulated.y == 1
-    drawn = simulated.visits[positives, 0].mean()
-    assert drawn == pytest.approx(simulated.propensity[positives].mean(), abs=0.06)
-
-
 def test_names_that_do_not_exist_are_refused():
     with pytest.raises(ValueError, match=r"one of Abalone, .*; got 'iris'"):
         load_uci("iris")
-    with pytest.raises(ValueError, match=r"one of meso, .*; got 'birds'"):
-        load_occupancy("birds")
-    with pytest.raises(ValueError, match=r"one of bobcat, .*; got None"):
-        load_occupancy("meso")
-    with pytest.raises(ValueError, match=r"must be one of None; got 'coyote'"):
-        load_occupancy("crossbill", species="coyote")
 
 
 def test_other_content_is_refused_and_absence_explained(tmp_path, monkeypatch):
@@ -99,5 +70,3 @@ def test_other_content_is_refused_and_absence_explained(tmp_path, monkeypatch):
         load_uci("Sonar")
     with pytest.raises(OSError, match=r"Yeast\.csv: sha256 dc5c1bf9"):
         load_uci("Yeast", download_if_missing=False)
-    with pytest.raises(OSError, match="it has no address upstream"):
-        load_occupancy("crossbill")
