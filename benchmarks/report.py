@@ -39,6 +39,9 @@ under NumPy alone.
 # What profiles showed, without figures: those that are measured are in the tables.
 SHORTFALLS = """## What is missed, what was tried, what it would take
 
+- **SARClassifier.** From 10,000 rows on the unit stops early, which makes 20,000 rows the dearest
+  size. A bootstrap fits each resample from the start; fewer fits' worth would take warm starts.
+  What the memory added to sparse text consists of has not been looked into.
 - **Against the naive way (a to d).** With the paper's stop every EM iteration has to be gone
   through, one pass each; nothing may be skipped. A pass spends its time on fetching rows from
   memory, then on the E-step, the logits and two gradients. Tried and kept: one fused loop,
