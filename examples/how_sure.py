@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from sarlearn import SARClassifier
 from sarlearn.exceptions import TrustWarning
-from sarlearn.inspection import bootstrap
+from sarlearn.inspection import bootstrap, sensitivity
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2000, 3))
@@ -40,6 +40,15 @@ print(f"The labels determine this {model.certainty_}.")
 drawn = bootstrap(model, X, s, n_resamples=30, random_state=0)
 print(drawn)
 drawn.plot()
+
+# %%
+# Other propensities
+# ------------------
+# What if labelling were more or less diligent than the model believes, by a factor?
+
+choices = sensitivity(model, X, s, propensity_bounds=(0.7, 1.4))
+print(choices)
+choices.plot()
 
 # %%
 # More rows, fewer rows
