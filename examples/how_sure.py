@@ -37,7 +37,7 @@ print(f"The labels determine this {model.certainty_}.")
 # The bootstrap fits the model to resampled rows. Its interval is that of chance alone: it knows
 # nothing of models that are wrong, and is narrower than the range.
 
-drawn = bootstrap(model, X, s, n_resamples=30, random_state=0)
+drawn = bootstrap(model, X, s, n_resamples=20, random_state=0)
 print(drawn)
 drawn.plot()
 
