@@ -117,6 +117,8 @@ def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list
     A sentence about the numbers is left out where the fit itself gave such a warning.
     """
     found = list(dict.fromkeys(" ".join(str(warning).split()) for warning in given))
+    if summary["verdict"] is not None and summary["verdict"]["nothing"]:
+        return found  # the verdict has the reason, and nothing else matters
     kinds = {_kind(warning) for warning in given}
     found.extend(sentence for kind, sentence in _from_numbers(summary) if kind not in kinds)
     return found
@@ -191,7 +193,7 @@ def range_source(certainty: dict[str, Any] | None) -> str:
     return "the checked rows" if by_design else "the labels"
 
 
-def _what_pins_down(certainty: dict[str, Any] | None) -> str:
+def _what_determines(certainty: dict[str, Any] | None) -> str:
     """What the level of the class prior rests on."""
     if certainty is not None and certainty["by_design"]:
         return (
@@ -225,7 +227,7 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
     return [
         f"Every labelled row is truly positive: {label} is never set by mistake.",
         depends,
-        _what_pins_down(summary["certainty"]),
+        _what_determines(summary["certainty"]),
         "The rows, labelled and unlabelled together, are one fair sample of those the answer is "
         "wanted for. Where the labelled rows were collected apart (presence and background, cases "
         "and controls), the class prior follows from how many of each were taken and says nothing.",
