@@ -177,9 +177,12 @@ def test_every_column_named_is_told_as_the_reason(table):
     X, s = table[["age", "pressure"]], table["diagnosed"]
     with pytest.warns(TrustWarning):
         model = SARClassifier(["age", "pressure"], max_iter=20).fit(X, s)
-    verdict = report(model, X, s).to_dict()["verdict"]
+    found = report(model, X, s)
+    verdict = found.to_dict()["verdict"]
     assert verdict["nothing"]
     assert verdict["reason"].startswith("Every column may decide who gets labelled.")
+    assert found.to_dict()["text"]["sure"] == f"{verdict['reason']} {verdict['next']}"
+    assert repr(found).endswith("rows are positive, the labels do not say.>")
 
 
 def test_reasons_of_a_logistic_model_are_its_terms():

@@ -5,6 +5,7 @@ from typing import Any
 
 from sarlearn._words import about, number_text, odds_sentence
 from sarlearn.reporting.figures import figures
+from sarlearn.reporting.words import nothing_said
 
 MAX_NAME = 90
 # The sections in their order; each is templates/sections/<key>.html.
@@ -93,7 +94,7 @@ def _environment():
 
 def _contents(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Anchor and heading of every section that the page has."""
-    if summary["verdict"] is not None and summary["verdict"]["nothing"]:
+    if nothing_said(summary):
         return [("columns", SECTIONS["columns"])]
     return [(key, name) for key, name in SECTIONS.items() if key != "sure" or summary["certainty"]]
 

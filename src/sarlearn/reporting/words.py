@@ -117,7 +117,7 @@ def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list
     A sentence about the numbers is left out where the fit itself gave such a warning.
     """
     found = list(dict.fromkeys(" ".join(str(warning).split()) for warning in given))
-    if summary["verdict"] is not None and summary["verdict"]["nothing"]:
+    if nothing_said(summary):
         return found  # the verdict has the reason, and nothing else matters
     kinds = {_kind(warning) for warning in given}
     found.extend(sentence for kind, sentence in _from_numbers(summary) if kind not in kinds)
@@ -261,6 +261,8 @@ def drivers_sentence(drivers: Sequence[str]) -> str:
 
 def headline(summary: dict[str, Any]) -> str:
     """The one sentence to remember."""
+    if nothing_said(summary):
+        return opening(summary)
     data, estimates, certainty = summary["data"], summary["estimates"], summary["certainty"]
     hidden = estimates["hidden_positives"]
     if hidden < 1:
@@ -294,7 +296,7 @@ def opening(summary: dict[str, Any]) -> str:
         "labels do not say"
     )
     hidden = summary["certainty"]["hidden_positives"]
-    if hidden is not None and not summary["verdict"]["nothing"]:
+    if hidden is not None and not nothing_said(summary):
         text += f": {_ends(hidden)} would explain them about as well"
     return text + "."
 
@@ -303,6 +305,12 @@ def unsure(summary: dict[str, Any]) -> bool:
     """Whether the class prior is not to lead: ratios and ranking are what the labels show."""
     verdict = summary["verdict"]
     return verdict is not None and verdict["kind"] == "open"
+
+
+def nothing_said(summary: dict[str, Any]) -> bool:
+    """Whether no number means anything, and the report ends in the reason and the remedy."""
+    verdict = summary.get("verdict")
+    return verdict is not None and verdict["nothing"]
 
 
 def review_sentence(summary: dict[str, Any]) -> str:
@@ -362,6 +370,8 @@ def label_fit_sentence(summary: dict[str, Any]) -> str:
 def sure_sentence(summary: dict[str, Any]) -> str:
     """How sure the class prior is; nothing where the model cannot tell."""
     certainty = summary["certainty"]
+    if nothing_said(summary):
+        return f"{summary['verdict']['reason']} {summary['verdict']['next']}"
     if certainty is None:
         return ""
     low, high, hidden = (certainty[name] for name in ("low", "high", "hidden_positives"))
@@ -376,6 +386,8 @@ def sure_sentence(summary: dict[str, Any]) -> str:
 def surer_sentence(summary: dict[str, Any]) -> str:
     """How many rows to check, where nobody has checked any and the range is wide."""
     certainty = summary["certainty"]
+    if nothing_said(summary):
+        return ""
     if certainty is None or certainty["by_design"] or not certainty["rows_for_5_points"]:
         return ""
     return checks_sentence(certainty["rows_for_5_points"])
