@@ -52,7 +52,7 @@ mutants: $(READY)
 
 # Ten thousand new examples of data and settings, with whatever fails shrunk to a small one.
 fuzz: $(READY)
-	OMP_NUM_THREADS=1 SARLEARN_FUZZ=500 $(BIN)/python -m pytest -n 2 -q tests/engine/test_fuzz.py
+	OMP_NUM_THREADS=1 SARLEARN_FUZZ=500 $(BIN)/python -m pytest -n 2 -q tests/engine/test_fuzz.py tests/test_fuzz_estimators.py
 
 # The site, from what is installed: no network, warnings are errors, two examples at a time.
 docs: $(DOCS)

@@ -52,7 +52,7 @@ def table(case):
     s = y & (rng.random(n) < case["share"] * expit(1 + X[:, -1]))
     s[:6], s[-6:] = True, False
     X[rng.random((n, p)) < case["zeros"]] = 0.0
-    X = X * case["scale"] + case["offset"]
+    X = (X + case["offset"]) * case["scale"]
     if case["constant"]:
         X = np.column_stack([X, np.full(n, 3.0)])
     return X, s, rng

@@ -177,6 +177,15 @@ def test_columns_that_say_nothing_are_penalised_away():
     assert np.abs(best.thetas[:-1]).max() < 0.05
 
 
+def test_sparse_columns_that_are_constant_but_not_zero():
+    """Found by fuzzing: the rounding of their variance is no strength of a penalty."""
+    data = made(100, 3)
+    data.X = np.full((100, 3), 5.0) + 1e-12 * data.X
+    for make in (np.asarray, sparse.csr_array):
+        found = search_of(data, make)[0].best()
+        assert np.isfinite(found.thetas).all()
+
+
 def test_no_column_at_all():
     data = made(100, 2)
     data.X = np.zeros((100, 2))

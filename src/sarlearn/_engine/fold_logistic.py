@@ -124,9 +124,10 @@ class FoldLogistic:
     def __init__(self, rows: Rows, n_folds: int, report: Callable[[], None] = lambda: None):
         self._rows, self._n_folds, self._report = rows, n_folds, report
         labelled, e, total, of_columns = rows.total(_moments).parts()
-        mean = of_columns[0] / total
+        mean, square = of_columns[0] / total, of_columns[1] / total
+        variance = np.where(square - mean**2 > 1e-9 * square, square - mean**2, 0.0)
         # A column of more than deviation 1 is hardly penalised anyway, and would hide the others.
-        self._size = float(np.minimum(of_columns[1] / total - mean**2, 1.0).sum()) or 1.0
+        self._size = float(np.minimum(variance, 1.0).sum()) or 1.0
         share = min(max(labelled / e, 1e-3), 0.95)
         self._start = np.zeros((rows.shape[1] + 1, n_folds))
         self._start[-1] = logit(share)
