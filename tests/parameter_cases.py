@@ -216,7 +216,7 @@ LEARNERS = [
             "sample_weight": [WEIGHT],
             "groups": [np.arange(N) // 2, np.arange(N) // 3],
         },
-        BESIDE_AUDITS | AS_WORDS | {"categorical_features": {"X": X.round()}},
+        BESIDE_AUDITS | AS_WORDS | {"categorical_features": {"X": np.abs(X.round())}},
     ),
     Case(
         BoostedSARClassifier,

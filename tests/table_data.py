@@ -7,10 +7,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.special import expit
+from sklearn.pipeline import make_pipeline
+
+from sarlearn import SAREMClassifier, TableEncoder
 
 ADULT_NAMES = ["age", "workclass", "weight", "education", "years_of_education", "marital"]
 ADULT_NAMES += ["occupation", "relationship", "race", "sex", "gain", "loss", "hours", "country"]
 ADULT_NAMES += ["income"]
+
+
+def sarem_of_table(propensity_features=(), drop=(), **settings):
+    """The paper's learner for tables."""
+    encoder = TableEncoder(drop=tuple(drop), terms=True)
+    return make_pipeline(encoder, SAREMClassifier(propensity_features, **settings))
 
 
 def patients(n=1500, seed=0):

@@ -95,8 +95,6 @@ def test_values_of_a_parameter_give_different_results(case, name):
 # Names whose parameters are not looked at here, and why.
 NOT_HERE = {
     "Batches": "where rows lie, tests/backends/test_batches.py",
-    "TablePipeline": "scikit-learn's Pipeline",
-    "FromColumns": "names of columns, tests/tables/test_pipeline.py",
     "load": "files, tests/test_saving.py",
     "save": "files, tests/test_saving.py",
     "to_sql": "text, tests/test_sql.py",
@@ -109,11 +107,8 @@ NOT_HERE = {
 # Parameters that must not change the result, or are scikit-learn's convention.
 WITHOUT_EFFECT = {"n_jobs", "verbose"}
 ELSEWHERE = {("TableEncoder", "y")}
-# The default refuses dates (tests/tables/test_encoder.py).
-TABLES = ["TableEncoder", "make_table_classifier"]
-ELSEWHERE |= {(name, "dates") for name in TABLES}
 ROOMS = ["", "audit", "baselines", "datasets", "inspection", "labelling", "metrics"]
-ROOMS += ["onnx", "priors", "reporting", "tables"]
+ROOMS += ["onnx", "priors", "reporting"]
 
 
 def public():

@@ -28,14 +28,13 @@ from parameter_cases import (
 from sarlearn import (
     RepeatedSARClassifier,
     SAREMClassifier,
+    TableEncoder,
     audit,
     datasets,
     inspection,
     labelling,
-    make_table_classifier,
     metrics,
     priors,
-    tables,
 )
 from sarlearn.onnx import to_onnx
 from sarlearn.reporting import run_checks
@@ -86,19 +85,11 @@ def drawn(function):
 
 
 def encode(**settings):
-    encoder = tables.TableEncoder(**settings)
+    encoder = TableEncoder(**settings)
     return [encoder.fit_transform(TABLE), list(encoder.get_feature_names_out())]
 
 
-encode.__name__, encode.wrapped = "TableEncoder", tables.TableEncoder
-
-
-def table_classifier(**settings):
-    model = make_table_classifier(**settings).fit(TABLE, S)
-    return [model.predict_proba(TABLE)[:, 1], model.predict_propensity(TABLE)]
-
-
-table_classifier.__name__, table_classifier.wrapped = "make_table_classifier", make_table_classifier
+encode.__name__, encode.wrapped = "TableEncoder", TableEncoder
 
 
 def onnx_inputs(**settings):
@@ -135,8 +126,8 @@ _RNG = np.random.default_rng(0)
 MANY = _RNG.standard_normal((1200, 4))
 _POSITIVE = _RNG.random(1200) < expit(3 * MANY[:, 0])
 DRIVEN = {"X": MANY, "s": _POSITIVE & (_RNG.random(1200) < expit(2 * MANY[:, 2] + MANY[:, 3]))}
-OF_COLUMNS = {"min_rows": [2, 30], "skewed": ["raw"]}
-OF_COLUMNS |= {"drop": [["visit", "wage"], ["visit", "height"]], "max_categories": [2, 3]}
+OF_COLUMNS = {"min_rows": [2, 30], "skewed": ["raw"], "terms": [True], "words": [["age"]]}
+OF_COLUMNS |= {"drop": [["visit", "wage"], ["visit", "height"]]}
 INSPECTION = [
     Case(
         inspection.scar_test,
@@ -303,17 +294,6 @@ METRICS = [
 
 COLUMNS = [
     Case(encode, {"drop": ["visit"]}, OF_COLUMNS),
-    Case(
-        table_classifier,
-        {"propensity_features": ["age"], "drop": ["visit"]},
-        OF_COLUMNS
-        | {
-            "propensity_features": [["region"], ["wage"]],
-            "method": ["cross-fit"],
-            "classifier": ["boosting", GaussianNB()],
-            "propensity_only": [["age"]],
-        },
-    ),
 ]
 OTHERS = [
     Case(onnx_inputs, {}, {"dtype": [np.float64]}),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sarlearn.reporting import report
     from sarlearn.saving import load, save
     from sarlearn.sql import to_sql
-    from sarlearn.tables.pipeline import make_table_classifier
+    from sarlearn.tables.encoder import TableEncoder
 
 __version__ = "0.1.0"
 
@@ -32,8 +32,8 @@ __all__ = [
     "SARClassifier",
     "SAREMClassifier",
     "SCARClassifier",
+    "TableEncoder",
     "load",
-    "make_table_classifier",
     "report",
     "save",
     "to_sql",
@@ -51,8 +51,8 @@ _HOMES = {
     "SARClassifier": "classifiers",
     "SAREMClassifier": "classifiers",
     "SCARClassifier": "classifiers",
+    "TableEncoder": "tables.encoder",
     "load": "saving",
-    "make_table_classifier": "tables",
     "report": "reporting",
     "save": "saving",
     "to_sql": "sql",

@@ -1,7 +1,6 @@
 """Checks of user input: labels, propensities, audits, class priors. Every check, once."""
 
 import contextlib
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from sarlearn._compat import check_sample_weight
 from sarlearn._labels import Choice, choose, fill_labels, gap_mask, is_gap, meaning
-from sarlearn._words import counted
+from sarlearn._words import counted, nearest, origin
 from sarlearn.exceptions import (
     FEW_LABELS,
     FewerFoldsWarning,
@@ -69,7 +68,7 @@ def refuse_dates(X, who: str) -> None:
             what = "X" if columns is None else f"Column {columns[number]!r} of X"
             raise ValueError(
                 f"{what} holds dates or times ({kind}), and {who} needs numbers: days since some "
-                "date, for one. make_table_classifier takes a data frame with dates as it is."
+                "date, for one. SARClassifier takes a data frame with dates as it is."
             )
 
 
@@ -215,50 +214,52 @@ def resolve_features(
 ) -> np.ndarray:
     """Column indices meant by names, indices, a boolean mask, "all", or a callable on the names.
 
-    A callable gets the array of feature names (``x0, x1, ...`` where the input had none) and
-    returns any of the other forms.
+    A name means all columns made of it, too: ``"plan"`` is ``"plan=basic"`` and its like. A
+    callable gets the names (``x0, x1, ...`` where the input had none) and returns any other form.
     """
     names = None if feature_names is None else [str(name) for name in feature_names]
     if callable(spec):
-        given = names if names is not None else [f"x{i}" for i in range(n_features)]
-        spec = spec(np.asarray(given, dtype=object))
-        names = given
+        names = names or [f"x{i}" for i in range(n_features)]
+        spec = spec(np.asarray(names, dtype=object))
     spec = () if spec is None else spec
     if isinstance(spec, str) and spec == "all" and "all" not in (names or ()):
         return np.arange(n_features)
     items = [spec] if isinstance(spec, str | int | np.integer) else list(spec)
     if items and all(isinstance(item, bool | np.bool_) for item in items):
         if len(items) != n_features:
+            length = len(items)
             raise ValueError(
-                f"{what} is a mask of length {len(items)}, but X has {n_features} columns."
+                f"{what} is a mask of length {length}, but X has {n_features} columns."
             )
         return np.flatnonzero(np.asarray(items, dtype=bool))
-    columns = [_resolve_one(item, names, n_features, what) for item in items]
-    repeated = sorted({items[i] for i, c in enumerate(columns) if c in columns[:i]}, key=str)
-    if repeated:
-        raise ValueError(f"{what} names a column twice: {repeated}.")
-    return np.asarray(columns, dtype=np.intp)
+    places: dict[str, list[int]] = {}
+    for j, name in enumerate(names or ()):
+        for known in {name, origin(name)}:
+            places.setdefault(known, []).append(j)
+    columns: dict[int, None] = {}
+    for item in items:
+        found = dict.fromkeys(_resolve_one(item, places, n_features, what))
+        if not columns.keys().isdisjoint(found):
+            raise ValueError(f"{what} names a column twice: [{item!r}].")
+        columns |= found
+    return np.array(list(columns), dtype=np.intp)
 
 
-def _resolve_one(item, names: list[str] | None, n_features: int, what: str) -> int:
+def _resolve_one(item, places: dict[str, list[int]], n_features: int, what: str) -> list[int]:
+    """The columns that one name, or index, means."""
     if isinstance(item, str):
-        if names is None:
-            raise ValueError(
-                f"{what} names the column {item!r}, but X has no column names. Pass a DataFrame, "
-                f"or indices from 0 to {n_features - 1}."
-            )
-        if item in names:
-            return names.index(item)
-        near = difflib.get_close_matches(item, names, n=3, cutoff=0.5)
-        hint = f"Nearest names: {', '.join(near)}." if near else f"Columns: {', '.join(names[:10])}"
-        raise ValueError(f"{what}: X has no column {item!r}. {hint}")
+        if item in places:
+            return places[item]
+        known = nearest(item, places) or f" Columns: {', '.join(list(places)[:10])}."
+        known = known if places else " Pass a DataFrame, or indices: X has no column names."
+        raise ValueError(f"{what}: X has no column {item!r}.{known}")
     if isinstance(item, int | np.integer):
         if not -n_features <= item < n_features:
             raise ValueError(
                 f"{what}: column index {item} is out of range; X has {n_features} columns, so "
                 f"indices run from 0 to {n_features - 1}."
             )
-        return int(item) % n_features
+        return [int(item) % n_features]
     raise ValueError(
         f"{what} must hold column names, indices or a boolean mask; got {item!r} "
         f"({type(item).__name__})."
@@ -306,8 +307,8 @@ def pointing_to_tables(X, learner: str) -> Iterator[None]:
             raise
         first = (str(error).splitlines() or [""])[0].rstrip(".")
         raise ValueError(
-            f"{first}. X has {what}, and {learner} needs numbers: make_table_classifier takes a "
-            "data frame with words and gaps as it is."
+            f"{first}. X has {what}, and {learner} needs numbers: SARClassifier takes a data frame "
+            "with words and gaps as it is, and TableEncoder(terms=True) makes numbers of one."
         ) from error
 
 

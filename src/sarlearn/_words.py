@@ -4,7 +4,8 @@ Below all rooms: it imports none of them.
 """
 
 import difflib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 # Cells of a table with fewer expected cases than this carry no ratio (Cochran, Biometrics 10,
 # 417, 1954).
@@ -191,8 +192,23 @@ def model_summary(
     return "\n".join(lines)
 
 
-def nearest(name: str, candidates: Sequence[str]) -> str:
+def nearest(name: str, candidates: Iterable[str]) -> str:
     """A sentence with the names most like ``name``, or nothing."""
     folded = {str(candidate).casefold(): str(candidate) for candidate in candidates}
     near = difflib.get_close_matches(str(name).casefold(), list(folded), n=3, cutoff=0.5)
     return f" Nearest names: {', '.join(folded[key] for key in near)}." if near else ""
+
+
+def output_name(column: str, category: str | None = None) -> str:
+    """The name of a column made of another: ``age``, or ``insurance=private``.
+
+    Backslashes escape ``=`` in the table's own names, so the origin can always be told.
+    """
+    escaped = column.replace("\\", "\\\\").replace("=", "\\=")
+    return escaped if category is None else f"{escaped}={category}"
+
+
+def origin(name: str) -> str:
+    """The column that another was made of; undoes :func:`output_name`."""
+    column = re.match(r"(?:[^\\=]|\\.)*", name, re.DOTALL)
+    return re.sub(r"\\(.)", r"\1", column.group() if column else name, flags=re.DOTALL)

@@ -35,8 +35,9 @@ def to_onnx(model, *, dtype=np.float32):
     -------
     onnx.ModelProto
         Its input ``X`` is a matrix of shape (n_rows, n_features). NaN is a missing value where the
-        model takes any, and a category is its place in the list of its column's categories, which
-        the graph's metadata has as JSON under ``categories``. Outputs are ``label`` (1 for
+        model takes any, a category is its place in the list of its column's categories, which the
+        graph's metadata has as JSON under ``categories``, and a date is the number of days since
+        the first one (``reader_.first_days_``). Outputs are ``label`` (1 for
         positive, else 0), ``probabilities`` (n_rows, 2) and, of a model that has learned a
         propensity, ``propensity`` (n_rows, 1).
 
@@ -81,6 +82,7 @@ def to_onnx(model, *, dtype=np.float32):
     X = draft.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
     if before:
         X = draft.add("Div", draft.add("Sub", X, shift), divisor)
+    X = _on_scale(draft, X, final)
     zeta: str | None
     if isinstance(final, SARClassifier):
         eta, zeta = _additive_logits(draft, X, final)
@@ -121,10 +123,23 @@ def _refuse(final) -> None:
 
 
 def _categories(final) -> dict[str, str]:
-    found = getattr(final, "categories_", None)
-    if found is None or not found.columns:
-        return {}
-    return {"categories": json.dumps({str(j): list(v) for j, v in found.by_column.items()})}
+    reader = getattr(final, "reader_", None)
+    levels = {} if reader is None else reader.levels_by_place()
+    return (
+        {"categories": json.dumps({str(j): known for j, known in levels.items()})} if levels else {}
+    )
+
+
+def _on_scale(draft: "_Draft", X: str, final) -> str:
+    """Skewed columns of a table on their logarithmic scale."""
+    reader = getattr(final, "reader_", None)
+    if reader is None or not reader.log_units_:
+        return X
+    units = np.array([reader.log_units_.get(name, np.inf) for name in reader.kinds_])
+    skewed = np.isfinite(units)
+    sizes = draft.add("Div", draft.add("Abs", X), np.where(skewed, units, 1.0))
+    logs = draft.add("Log", draft.add("Add", sizes, np.ones(1)))
+    return draft.add("Where", skewed, draft.add("Mul", draft.add("Sign", X), logs), X)
 
 
 class _Draft:

@@ -37,7 +37,6 @@ _MOST_VALUES = 2_000_000
 _CHUNK = 2**20
 # Parts of estimators that are none themselves.
 _PLAIN_TYPES = {
-    "sarlearn.tables.pipeline.FromColumns",
     "sklearn.calibration._CalibratedClassifier",
 }
 

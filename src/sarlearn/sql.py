@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from sarlearn._engine.terms import FARTHEST, VALUE, Terms
 from sarlearn._sql_text import DIALECTS, Dialect, number, posterior, scaled, sigmoid, term, total
 from sarlearn.classifiers import SARClassifier
 from sarlearn.classifiers.base import LearnsPropensity
-from sarlearn.tables.columns import MISSING
 from sarlearn.tables.encoder import TableEncoder
 
 __all__ = ["SQLScores", "to_sql"]
@@ -85,8 +83,8 @@ def to_sql(
     ----------
     model : fitted classifier, or a pipeline that ends in one
         A :class:`~sarlearn.SARClassifier`, or any learner of this package with a linear ``coef_``.
-        Before it may stand a :class:`~sarlearn.tables.TableEncoder`, a ``StandardScaler`` or a
-        ``MinMaxScaler``.
+        Before it may stand a ``StandardScaler`` or a ``MinMaxScaler``; before a linear one also
+        ``TableEncoder(terms=True)``.
     dialect : {"duckdb", "postgres", "sqlite", "spark", "snowflake", "bigquery"}
         The first three are tested against a running database.
     columns : sequence of str, default=None
@@ -132,16 +130,27 @@ def to_sql(
         _refuse_nonlinear(learner)
     before = [step for step in steps[:-1] if step not in (None, "passthrough")]
     database = DIALECTS[dialect]
-    if before and isinstance(before[0], TableEncoder):
-        table = _encoded_columns(database, before, columns)
+    reader = before[0] if before and isinstance(before[0], TableEncoder) else None
+    if reader is None and not before:
+        reader = getattr(learner, "reader_", None)
+    if reader is not None:
+        if len(before) > 1 or (before and (additive or not reader.terms)):
+            raise ValueError(_unknown_step(before[-1], "to_sql"))
+        table = _read_columns(database, reader, columns)
     else:
         table = _plain_columns(database, before, learner, columns, gaps=additive)
     zeta: str | None
     if additive:
         eta, zeta = _additive_logits(table, learner, database)
+    elif reader is not None:
+        terms = reader.terms_
+        eta = total(
+            [*_of_terms(table, terms, learner.coef_[0], database), number(learner.intercept_[0])]
+        )
+        zeta = _propensity_logit(table, learner, terms, database)
     else:
         eta = _linear(table, learner.coef_[0], learner.intercept_[0])
-        zeta = _propensity_logit(table, learner)
+        zeta = _propensity_logit(table, learner, None, database)
     scores = {"probability": sigmoid(eta, database)}
     if zeta is not None:
         scores["propensity"] = sigmoid(zeta, database)
@@ -207,16 +216,13 @@ def _plain_columns(dialect: Dialect, before: list, learner, columns, gaps: bool)
             + (" and no names for them; give columns=[...]." if names is None else "")
             + (f", and columns has {len(names)}." if names is not None else "")
         )
-    codes = learner.categories_.by_column if gaps else {}
-    values, numbers = _numbers(dialect, [n for j, n in enumerate(names) if j not in codes])
+    values, numbers = _numbers(dialect, names)
     # LEAST and GREATEST pass over NULL in some databases, and a gap would become a sure score.
     complete = numbers if gaps else f"({total(values)}) IS NOT NULL"
-    for j in codes:
-        values.insert(j, dialect.name(str(names[j])))
-    levels = {
-        j: [_is_level(dialect, values[j], level) for level in known] for j, known in codes.items()
-    }
     as_is = None if before else [dialect.name(str(name)) for name in names]
+    levels = {}
+    for j, n_codes in learner.codes_.items() if gaps else ():
+        levels[j] = [f"{values[j]} = {number(code)}" for code in range(n_codes)]
     return _Table(list(map(scaled, values, shift, divisor)), complete, levels, as_is)
 
 
@@ -224,70 +230,46 @@ def _n_columns(learner) -> int:
     return learner.coef_.shape[1] if hasattr(learner, "coef_") else learner.n_features_in_
 
 
-def _is_level(dialect: Dialect, column: str, level: Any) -> str:
-    if isinstance(level, str):
-        return f"{column} = {dialect.literal(level)}"
-    if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
-        raise ValueError(
-            f"to_sql writes categories that are texts or numbers; {column} has {level!r}."
-        )
-    return f"CAST({column} AS {dialect.number}) = {number(level)}"
-
-
-def _encoded_columns(dialect: Dialect, before: list, columns) -> _Table:
-    """The columns that a table encoder makes, gaps and rare and unknown levels as it takes them."""
-    encoder = before[0]
-    if len(before) > 1:
-        raise ValueError(_unknown_step(before[1], "to_sql"))
+def _read_columns(dialect: Dialect, reader: TableEncoder, columns) -> _Table:
+    """The columns as a table encoder reads them: logarithms, and codes of words."""
     if columns is not None:
         raise ValueError("columns is for models without column names; this one knows them.")
-    if getattr(encoder, "dates_", None):
+    if reader.first_days_:
         raise ValueError(
-            f"The column {next(iter(encoder.dates_))!r} holds dates, which to_sql does not "
+            f"The column {next(iter(reader.first_days_))!r} holds dates, which to_sql does not "
             "translate: put the days since an event into the table, and fit to these."
         )
-    found: dict[int, str] = {}
-    known, numbers = _numbers(dialect, encoder.numeric_)
-    for index, name in enumerate(encoder.numeric_):
-        where, inside = encoder.encode_values(name, [encoder.imputer_.statistics_[index]])
-        value = known[index]
-        if name in encoder.log_units_:
-            unit = number(encoder.log_units_[name])
-            value = f"(SIGN({value}) * LN(1.0 + ABS({value}) / {unit}))"
-        center, scale = encoder.scaler_.mean_[index], encoder.scaler_.scale_[index]
-        found[where[0]] = f"COALESCE({scaled(value, center, scale)}, {number(inside[0, 0])})"
-        for gap in where[1:]:
-            found[gap] = f"CASE WHEN {known[index]} IS NULL THEN 1.0 ELSE 0.0 END"
-    for index, name in enumerate(encoder.categorical_):
-        found |= _one_hot(
-            dialect, encoder, name, list(map(str, encoder.one_hot_.categories_[index]))
-        )
-    return _Table([found[position] for position in range(len(found))], numbers)
+    used = [n for n in reader.kinds_ if n not in reader.levels_ and n not in reader.constant_]
+    known, numbers = _numbers(dialect, used)
+    values = dict(zip(used, known, strict=True))
+    as_is = [dialect.name(name) for name in reader.kinds_]
+    levels = {}
+    for j, name in enumerate(reader.kinds_):
+        if name in reader.levels_:
+            values[name], levels[j] = as_is[j], _levels_of(dialect, reader, name)
+        elif name not in values:  # a constant, in no term and no tree
+            values[name] = as_is[j] = number(0.0)
+        elif name in reader.log_units_:
+            unit = number(reader.log_units_[name])
+            as_is[j] = f"(SIGN({values[name]}) * LN(1.0 + ABS({values[name]}) / {unit}))"
+            values[name] = as_is[j]
+    return _Table([values[name] for name in reader.kinds_], numbers, levels, as_is)
 
 
-def _one_hot(dialect: Dialect, encoder, name: str, known: list[str]) -> dict[int, str]:
-    """Columns of 0 and 1 of the levels of text: rare and unknown ones, too."""
-    unknown = "x" * (1 + max(map(len, known)))  # a text that is none of these
-    where, inside = encoder.encode_values(name, [*known, MISSING, unknown])
-    column = dialect.name(name)
-    text = f"CAST({column} AS {dialect.text})"
-    is_truth = set(known) <= {"True", "False", MISSING}
+def _levels_of(dialect: Dialect, reader: TableEncoder, name: str) -> list[str]:
+    """For each code the condition that a cell holds one of its words."""
+    text = f"CAST({dialect.name(name)} AS {dialect.text})"
+    known, rare = reader.levels_[name], reader.rare_levels_.get(name, [])
+    is_truth = set(known) <= {"True", "False"}
     conditions = []
-    for level in known:
-        spelled = ("true", "1") if level == "True" else ("false", "0")
-        written = [*spelled, spelled[0][0]] if is_truth and level != MISSING else [level]
+    for code, level in enumerate(known):
+        written = [level, *(rare if code == len(known) - 1 else [])]
+        if is_truth:
+            spelled = ("true", "1") if level == "True" else ("false", "0")
+            written = [*spelled, spelled[0][0]]
         right = ", ".join(map(dialect.literal, written))
         conditions.append(f"{'LOWER' if is_truth else 'TRIM'}({text}) IN ({right})")
-    found = {}
-    for position, (*marks, gap, other) in zip(where, inside.T, strict=True):
-        cases = [f"WHEN {column} IS NULL OR TRIM({text}) = '' THEN {gap:.1f}"]
-        cases += [
-            f"WHEN {condition} THEN {mark:.1f}"
-            for condition, mark in zip(conditions, marks, strict=True)
-            if mark != other
-        ]
-        found[int(position)] = f"CASE {' '.join(cases)} ELSE {other:.1f} END"
-    return found
+    return conditions
 
 
 def affine(
@@ -324,11 +306,14 @@ def _linear(table: _Table, coef: np.ndarray, intercept: float) -> str:
     return total([*terms, number(intercept)])
 
 
-def _propensity_logit(table: _Table, learner) -> str | None:
+def _propensity_logit(table: _Table, learner, terms: Terms | None, dialect) -> str | None:
     if hasattr(learner, "propensity_features_") and hasattr(learner, "propensity_coef_"):
-        coef = np.zeros(len(table.values))
+        coef = np.zeros(learner.coef_.shape[1])
         coef[learner.propensity_features_] = learner.propensity_coef_[0]
-        return _linear(table, coef, learner.propensity_intercept_[0])
+        intercept = learner.propensity_intercept_[0]
+        if terms is None:
+            return _linear(table, coef, intercept)
+        return total([*_of_terms(table, terms, coef, dialect), number(intercept)])
     if isinstance(learner, LearnsPropensity):  # one number for all rows
         c = float(learner._propensity(np.zeros((1, learner.coef_.shape[1])))[0])
         return number(float(np.log(c) - np.log1p(-min(c, 1 - 1e-16))))

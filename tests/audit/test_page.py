@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import warm
-from table_data import patients
+from table_data import patients, sarem_of_table
 
 pytest.importorskip("flask")
 pytest.importorskip("waitress")
@@ -35,7 +35,7 @@ def work(tmp_path_factory):
     table["<b>note</b>"] = np.where(np.arange(800) % 2, HOSTILE, "plain words")
     table.to_csv(folder / "patients.csv", index=False)
     drop = ["patient_id", "diagnosed"]
-    model = sarlearn.make_table_classifier(["age", "plan"], drop=drop)
+    model = sarem_of_table(["age", "plan"], drop=drop)
     model.fit(table, table["diagnosed"])
     notes = {"label": "diagnosed", "label_word": "1", "id": "patient_id", "source": "p.csv"}
     sarlearn.save(model, folder / "model.skops", notes=notes)

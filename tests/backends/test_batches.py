@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from conftest import make_pu
-from sarlearn import CrossFitSARClassifier, SAREMClassifier, SCARClassifier, make_table_classifier
+from sarlearn import CrossFitSARClassifier, SAREMClassifier, SCARClassifier
 from sarlearn.backends.batches import Batches
 from sarlearn.backends.batches import source as module
-from table_data import patients
+from table_data import patients, sarem_of_table
 
 pa = pytest.importorskip("pyarrow", reason="batches need sarlearn[tables]")
 import pyarrow.dataset as ds  # noqa: E402
@@ -146,8 +146,8 @@ def test_a_table_with_gaps_and_words():
     """Encoded batch by batch; medians are those of Dask, good to one part in 4,096."""
     frame, _, _ = patients(N_ROWS, seed=4)
     frame = frame.drop(columns="patient_id")
-    made = make_table_classifier(["plan"]).fit(Batches(pa.table(frame)), "diagnosed")
-    plain = make_table_classifier(["plan"]).fit(frame.drop(columns="diagnosed"), frame["diagnosed"])
+    made = sarem_of_table(["plan"]).fit(Batches(pa.table(frame)), "diagnosed")
+    plain = sarem_of_table(["plan"]).fit(frame.drop(columns="diagnosed"), frame["diagnosed"])
     X = frame.drop(columns="diagnosed")
     expected = plain.predict_proba(X)[:, 1]
     np.testing.assert_allclose(made.predict_proba(X)[:, 1], expected, atol=2e-3)

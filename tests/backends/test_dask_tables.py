@@ -4,6 +4,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from cli_tools import command, process
@@ -27,14 +28,14 @@ def people():
     return table.assign(always=1, children=rng.integers(0, 5, N)), s
 
 
-@pytest.mark.parametrize("max_categories", [3, 8, 100])
-def test_an_encoder_learns_the_same_from_partitions(here, people, max_categories):
-    from sarlearn.tables import TableEncoder
+@pytest.mark.parametrize("settings", [{}, {"terms": True}, {"words": ["children"]}], ids=str)
+def test_an_encoder_learns_the_same_from_partitions(here, people, settings):
+    from sarlearn import TableEncoder
 
     table, _ = people
-    whole = TableEncoder(max_categories=max_categories).fit(table)
+    whole = TableEncoder(**settings).fit(table)
     parts = dd.from_pandas(table, npartitions=6)
-    found = TableEncoder(max_categories=max_categories).fit(parts)
+    found = TableEncoder(**settings).fit(parts)
     assert found.feature_names_out_ == whole.feature_names_out_
     assert found.kinds_ == whole.kinds_
     assert found.constant_ == whole.constant_ == ["always"]
@@ -48,18 +49,20 @@ def test_an_encoder_learns_the_same_from_partitions(here, people, max_categories
 
 def test_medians_of_large_partitions_are_near(monkeypatch):
     from sarlearn.tables import sums as _table_sums
+    from sarlearn.tables.scales import quantiles
 
     values = np.random.default_rng(0).lognormal(size=20_000)
     monkeypatch.setattr(_table_sums, "SKETCH", 500)
-    parts = [_table_sums.column_sums(pd.DataFrame({"a": v}), ()) for v in np.split(values, 4)]
+    parts = [_table_sums.column_sums(pd.DataFrame({"a": v}), (), ()) for v in np.split(values, 4)]
     found = _table_sums.merged(parts)["a"]
-    assert abs(np.mean(values < found.median) - 0.5) < 1 / 500
+    (median,) = quantiles(*found.spread, (0.5,))
+    assert abs(np.mean(values < median) - 0.5) < 1 / 500
     assert found.mean == pytest.approx(values.mean())
     assert found.squares / 20_000 == pytest.approx(values.var())
 
 
 def test_kinds_are_told_from_all_partitions(here):
-    from sarlearn.tables import TableEncoder
+    from sarlearn import TableEncoder
 
     mixed = pd.DataFrame({"a": [None] * 4 + [1, 2, 3, 4] + ["x", "y", 1, None]}, dtype=object)
     empty = pd.DataFrame({"b": np.r_[np.full(6, np.nan), np.arange(6.0)]})
@@ -77,24 +80,38 @@ def test_kinds_are_told_from_all_partitions(here):
 
 def test_a_table_model_goes_both_ways_and_is_saved(place, people, tmp_path):
     from sarlearn.saving import load_file, save
-    from sarlearn.tables import make_table_classifier
+    from table_data import sarem_of_table
 
     table, s = people
     parts = dd.from_pandas(table.assign(s=s), npartitions=6)
     labels, parts = parts["s"], parts.drop(columns="s")
     settings = {"window": 4, "tol": 0.01}
-    whole = make_table_classifier(["plan"], **settings).fit(table, s)
-    found = make_table_classifier(["plan"], **settings).fit(parts, labels)
+    whole = sarem_of_table(["plan"], **settings).fit(table, s)
+    found = sarem_of_table(["plan"], **settings).fit(parts, labels)
     np.testing.assert_allclose(found[-1].coef_, whole[-1].coef_, atol=1e-8)
     save(found, tmp_path / "model.skops")
     again = load_file(tmp_path / "model.skops").model
-    for name in ("predict_proba", "predict_propensity"):
-        expected = getattr(whole, name)(table)
-        np.testing.assert_allclose(getattr(again, name)(table), expected, atol=1e-8)
-        np.testing.assert_allclose(getattr(again, name)(parts).compute(), expected, atol=1e-8)
-        np.testing.assert_allclose(getattr(whole, name)(parts).compute(), expected, atol=1e-8)
-    after = again.predict_posterior(parts, labels).compute()
-    np.testing.assert_allclose(after, whole.predict_posterior(table, s), atol=1e-8)
+    expected = whole.predict_proba(table)
+    np.testing.assert_allclose(again.predict_proba(table), expected, atol=1e-8)
+    np.testing.assert_allclose(again.predict_proba(parts).compute(), expected, atol=1e-8)
+
+
+def test_the_learner_reads_partitions_and_batches_as_it_reads_a_table(place, people):
+    from sarlearn import Batches, SARClassifier
+
+    table, s = people
+    table = table.assign(seen=pd.date_range("2020-01-01", periods=N, freq="7h").astype(str))
+    whole = SARClassifier(["plan"], max_iter=20).fit(table, s)
+    parts = dd.from_pandas(table.assign(s=s), npartitions=6)
+    found = SARClassifier(["plan"], max_iter=20).fit(parts.drop(columns="s"), parts["s"])
+    expected = whole.predict_proba(table)
+    np.testing.assert_allclose(found.predict_proba(table), expected, atol=1e-8)
+    lazy = found.predict_posterior(parts.drop(columns="s"), parts["s"]).compute()
+    np.testing.assert_allclose(lazy, whole.predict_posterior(table, s), atol=1e-8)
+    batches = Batches(pa.Table.from_pandas(table.assign(s=s, w=1.0)))
+    streamed = SARClassifier(["plan"], max_iter=20).fit(batches, "s", sample_weight="w")
+    assert list(streamed.feature_names_in_) == list(table.columns)
+    np.testing.assert_allclose(streamed.predict_proba(batches), expected, atol=1e-8)
 
 
 @pytest.fixture(scope="module")
@@ -236,8 +253,8 @@ def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
 
 
 def test_cells_of_text_are_read_alike_from_partitions(here):
+    from sarlearn import TableEncoder
     from sarlearn.exceptions import StrayCellsWarning
-    from sarlearn.tables import TableEncoder
 
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
@@ -257,6 +274,10 @@ def test_cells_of_text_are_read_alike_from_partitions(here):
     assert [r.to_dict() for r in found.readings_] == [r.to_dict() for r in whole.readings_]
     clean = table.drop(5)
     np.testing.assert_allclose(found.transform(clean), whole.transform(clean), atol=1e-10)
-    dates = dd.from_pandas(table.assign(seen="2020-01-01"), npartitions=2)
-    with pytest.raises(ValueError, match=r"dates \(seen\) become numbers only for rows in memory"):
-        TableEncoder(dates="days").fit(dates)
+    days = pd.date_range("2020-03-01", periods=600, freq="5h")
+    for seen in (days, days.strftime("%m/%d/%Y")):
+        dated = clean.assign(seen=seen.delete(5))
+        found = TableEncoder(terms=True).fit(dd.from_pandas(dated, npartitions=3))
+        whole = TableEncoder(terms=True).fit(dated)
+        assert found.first_days_ == whole.first_days_
+        np.testing.assert_allclose(found.transform(dated), whole.transform(dated), atol=1e-9)

@@ -369,8 +369,11 @@ def test_words_and_gaps():
     np.testing.assert_array_equal(
         found.predict_propensity(new), found.predict_propensity(new.assign(clinic=None))
     )
+    moved = frame[["age", "clinic", "mark", "kind"]]
+    assert list(moved.columns) != list(frame.columns)
+    np.testing.assert_array_equal(found.predict_proba(moved), expected)
     with pytest.raises(ValueError, match="feature names"):
-        found.predict_proba(frame[["age", "clinic", "mark", "kind"]])
+        found.predict_proba(frame[["age", "clinic", "mark"]])
     with pytest.raises(ValueError, match="clinik"):
         SARClassifier(["clinik"]).fit(frame, s)
 

@@ -9,9 +9,6 @@ import pytest
 
 from sarlearn._view.refits import WATCHER
 from sarlearn.cli import run
-from sarlearn.cli.check import _verdict
-from sarlearn.inspection._scar_test import SCARTestResult
-from sarlearn.inspection._selection import PropensitySelection
 
 
 @pytest.fixture
@@ -71,25 +68,7 @@ def test_a_person_who_watches_sees_how_far_it_is(table, capsys, monkeypatch):
     assert WATCHER.get() is None
 
 
-def test_a_driver_that_is_no_candidate_is_named(table, capsys):
-    assert run(["check", table, "--label", "known", "--candidates", "age", *OPTIONS[4:]]) == 0
-    out = capsys.readouterr().out
-    (sentence,) = [line for line in out.splitlines() if "Labelling also seems to follow" in line]
-    assert "site" in sentence
-
-
-def test_no_driver_is_named_where_the_candidates_are_all(table, capsys):
-    assert run(["check", table, "--label", "known", *OPTIONS, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["drivers_not_named"] == []
-
-
-def test_the_test_and_the_choice_do_not_contradict_each_other():
-    test = SCARTestResult(
-        9.0, 0.015, ["a", "b"], 0.5, 0.4, 0.5, 100, 40, False, np.zeros(99), np.zeros(2)
-    )
-    none = PropensitySelection([], np.empty(0, int), [], ["a", "b"])
-    (sentence,) = _verdict(test, none, [])
-    assert "Together the candidates matter" in sentence
-    assert "None of the" not in sentence
-    test.p_value = 0.5
-    assert "None of the 2 candidates is needed" in _verdict(test, none, [])[0]
+def test_without_candidates_every_column_is_tried(table, capsys):
+    assert run(["check", table, "--label", "known", *OPTIONS[4:], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["gain"]) == {"site", "age", "marker"}

@@ -44,11 +44,6 @@ BAD = [
     (["fit", "notes.docx", "--label", "a", "-o", "bad.skops"], r"names no known table format", 2),
     (["fit", "three.csv", "--label", "s", "-o", "bad.skops"], r"Only 3 of 40 rows are labelled", 2),
     (["fit", "all.csv", "--label", "s", "-o", "bad.skops"], r"All 40 rows are labelled", 2),
-    (
-        ["fit", "dates.csv", "--label", "s", "-o", "bad.skops"],
-        r"'seen' holds dates or times.*--dates days",
-        2,
-    ),
     (["fit", "patients.csv", "--label", "diagnosed", "-o", "model.skops"], r"use --force", 2),
     (
         ["fit", "patients.csv", "--label", "diagnosed", "-o", "no/m.skops"],
@@ -92,7 +87,6 @@ def bad_files(folder):
     one = pd.DataFrame({"x": x, "same": 1, "s": 1})
     one.to_csv(folder / "all.csv", index=False)
     one.assign(s=(x < 3) * 1).to_csv(folder / "three.csv", index=False)
-    one.assign(seen="2024-02-03", s=(x < 20) * 1).to_csv(folder / "dates.csv", index=False)
     table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str})
     table.assign(diagnosed=0).to_csv(folder / "none_labelled.csv", index=False)
     table.assign(probability=0).to_csv(folder / "scored_before.csv", index=False)

@@ -117,7 +117,7 @@ def test_class_priors_are_read():
         parse_class_prior("a lot")
 
 
-@pytest.mark.parametrize("method", ["cross-fit", "sar-em"])
+@pytest.mark.parametrize("method", ["sar", "sar-em"])
 def test_verified_negatives_in_the_label_column(call, folder, truth, method):
     """The same fit as with a column of audits; and a count of what is said to be unlabelled."""
     table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str})

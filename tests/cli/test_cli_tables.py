@@ -90,15 +90,6 @@ def test_predict_and_fit_count_the_same_or_say_why_not(folder, fitted):
     assert f"about {counted} are" in found.stdout or f"The fit counted {counted}:" in found.stdout
 
 
-def test_raw_leaves_skewed_columns_as_they_are(folder, fitted):
-    options = ("--positive", "sick", "--drop", "site,stands_for", "--method", "sar-em", "--raw")
-    found = command("fit", "dirty.csv", *FIT, *options, "-o", "raw.skops", cwd=folder)
-    assert found.returncode == 0, found.stderr
-    by_log, raw = (load(folder / name)[0].log_units_ for name in ("m.skops", "raw.skops"))
-    assert list(by_log) == ["cost"]
-    assert raw == {}
-
-
 def test_codes_with_leading_zeros_stay_words(folder):
     """As numbers, 00501 would be less than 10001, and a slope would be all that is learned."""
     table, _, _ = patients(800)

@@ -16,8 +16,7 @@ from sarlearn._view.parts import take_apart
 from sarlearn.inspection import _bootstrap as module
 from sarlearn.inspection import bootstrap
 from sarlearn.inspection._bootstrap import _Refit
-from sarlearn.tables import make_table_classifier
-from table_data import patients
+from table_data import patients, sarem_of_table
 
 MAXIMUM = {"decay": 1, "C": 100, "propensity_C": 100, "stop": "fixed_point"}
 
@@ -151,7 +150,7 @@ def test_words_and_plot(result):
 
 def test_a_table_has_its_own_units():
     table = patients(400)[0]
-    model = make_table_classifier(["age", "plan"], drop=["patient_id", "diagnosed"], tol=1e-2)
+    model = sarem_of_table(["age", "plan"], drop=["patient_id", "diagnosed"], tol=1e-2)
     model.fit(table, table["diagnosed"])
     found = bootstrap(model, table, table["diagnosed"], n_resamples=20, random_state=0)
     ages = [value for feature, value in found.curve_points if feature == "age"]

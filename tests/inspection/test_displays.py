@@ -16,8 +16,7 @@ from sarlearn.inspection import (
     PosteriorDisplay,
     PropensityDisplay,
 )
-from sarlearn.tables import make_table_classifier
-from table_data import patients
+from table_data import patients, sarem_of_table
 
 pytestmark = pytest.mark.usefixtures("fits_alone")
 
@@ -29,7 +28,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    pipeline = make_table_classifier(["age", "plan"], drop=["patient_id", "diagnosed"])
+    pipeline = sarem_of_table(["age", "plan"], drop=["patient_id", "diagnosed"])
     return pipeline.fit(table, table["diagnosed"])
 
 
@@ -80,7 +79,7 @@ def test_a_number_of_the_table_is_drawn_in_its_own_units(table, model):
 def test_tables_of_the_user_may_hold_anything(table):
     strange = table.rename(columns={"plan": "$plan_1^$ <b>" + "x" * 100})
     name = strange.columns[2]
-    model = make_table_classifier([name], drop=["patient_id", "diagnosed"])
+    model = sarem_of_table([name], drop=["patient_id", "diagnosed"])
     model.fit(strange, strange["diagnosed"])
     display = PropensityDisplay.from_estimator(model, strange)
     assert len(display.ax_.get_title()) == 40

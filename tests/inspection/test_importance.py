@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sarlearn import BoostedSARClassifier, SAREMClassifier
 from sarlearn.inspection import ProbabilityDisplay, column_importance
-from sarlearn.tables import make_table_classifier
+from table_data import sarem_of_table
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,7 @@ def table():
 @pytest.fixture(scope="module")
 def model(table):
     pytest.importorskip("lightgbm", reason="LightGBM is not installed")
-    boosted = make_table_classifier(
-        ["plan"], method="cross-fit", classifier="boosting", random_state=0
-    )
+    boosted = sarem_of_table(["plan"], method="cross-fit", classifier="boosting", random_state=0)
     assert isinstance(boosted[-1], BoostedSARClassifier)
     return boosted.fit(*table)
 

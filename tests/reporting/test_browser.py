@@ -9,8 +9,7 @@ import subprocess
 import pytest
 
 from sarlearn.reporting import Report, report, summarize
-from sarlearn.tables import make_table_classifier
-from table_data import hostile, patients
+from table_data import hostile, patients, sarem_of_table
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -28,7 +27,7 @@ def pages(checked, tmp_path_factory):
     """Reports on an ordinary and on a hostile table, as files."""
     folder = tmp_path_factory.mktemp("pages")
     table = checked.table
-    model = make_table_classifier(["age", "plan"], drop=["patient_id", "diagnosed"])
+    model = sarem_of_table(["age", "plan"], drop=["patient_id", "diagnosed"])
     model.fit(table, table["diagnosed"])
     ordinary = report(model, table, table["diagnosed"], ids=table["patient_id"], source="p.csv")
     ordinary.save(folder / "ordinary.html")
@@ -42,7 +41,7 @@ def pages(checked, tmp_path_factory):
     drop = [label, "<id>"]
     chosen = [script, "many", hostile_table.columns[1], hostile_table.columns[2]]
     chosen.append(hostile_table.columns[5])
-    model = make_table_classifier(chosen, drop=drop, tol=1e-2)
+    model = sarem_of_table(chosen, drop=drop, tol=1e-2)
     with pytest.warns(UserWarning, match="'many' has 1,613 different values"):
         model.fit(hostile_table, hostile_table[label])
     page = report(
@@ -324,7 +323,7 @@ def test_no_heading_is_stranded_in_print(browser, pages, tmp_path):
 
 def test_in_a_notebook_the_page_stands_in_a_frame(sketched, browser, pages, tmp_path):
     table = patients(300)[0]
-    model = make_table_classifier(["plan"], drop=["patient_id", "diagnosed"], tol=1e-2)
+    model = sarem_of_table(["plan"], drop=["patient_id", "diagnosed"], tol=1e-2)
     model.fit(table, table["diagnosed"])
     cell = report(model, table, table["diagnosed"])._repr_html_()
     (tmp_path / "cell.html").write_text(f"<!doctype html><meta charset=utf-8>{cell}", "utf-8")

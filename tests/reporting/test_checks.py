@@ -15,8 +15,7 @@ from sarlearn.inspection import bootstrap, scar_test
 from sarlearn.reporting import checks as module
 from sarlearn.reporting import report, run_checks
 from sarlearn.reporting.effects import propensity_odds
-from sarlearn.tables import make_table_classifier
-from table_data import patients
+from table_data import patients, sarem_of_table
 
 LEFT_OUT = ["patient_id", "diagnosed"]
 SMALL = {"n_draws": 19, "n_resamples": 20}
@@ -60,7 +59,7 @@ def test_each_check_is_that_of_the_library(table, X, model, found):
 
 def test_odds_have_the_intervals_of_the_contrasts_told(table):
     s = table["diagnosed"].to_numpy()
-    model = make_table_classifier(["age", "plan"], drop=LEFT_OUT).fit(table, s)
+    model = sarem_of_table(["age", "plan"], drop=LEFT_OUT).fit(table, s)
     found = run_checks(model, table, s, **SMALL)
     rows = {row["name"]: row for row in found["intervals"]["rows"]}
     parts = take_apart(model, table)

@@ -20,8 +20,7 @@ from sarlearn.reporting import Report, report, summarize, words
 from sarlearn.reporting.candidates import reasons, review, shifted
 from sarlearn.reporting.effects import classifier_odds, propensity_odds, typical_values
 from sarlearn.reporting.figures import figures
-from sarlearn.tables import make_table_classifier
-from table_data import patients
+from table_data import patients, sarem_of_table
 
 LEFT_OUT = ["patient_id", "diagnosed"]
 
@@ -228,9 +227,10 @@ def test_a_level_with_a_handful_of_rows_gets_no_ratio(sketched):
     table.loc[:11, "plan"] = "rare"
     table.loc[:11, "diagnosed"] = 0
     table.loc[0, "diagnosed"] = 1
-    model = make_table_classifier(["plan"], drop=LEFT_OUT).fit(table, table["diagnosed"])
+    model = sarem_of_table(["plan"], drop=LEFT_OUT).fit(table, table["diagnosed"])
     s = table["diagnosed"].to_numpy()
-    parts, posterior = take_apart(model, table), model.predict_posterior(table, s)
+    parts = take_apart(model, table)
+    posterior = parts.final.predict_posterior(parts.matrix, s)
     rows = {row["level"]: row for row in propensity_odds(parts, s == 1, posterior)}
     assert rows["plan = rare"]["few"]
     assert (rows["plan = rare"]["rows"], rows["plan = rare"]["labelled"]) == (12, 1)
@@ -270,7 +270,7 @@ def test_labels_that_the_model_cannot_explain_are_told(table):
     rng = np.random.default_rng(0)
     chance = np.where(table["region"] == "north", 0.9, 0.1)
     s = ((table["smoker"] | (table["bmi"] > 30)) & (rng.random(len(table)) < chance)).astype(int)
-    model = make_table_classifier(["age"], drop=LEFT_OUT, C=0.001).fit(table, s)
+    model = sarem_of_table(["age"], drop=LEFT_OUT, C=0.001).fit(table, s)
     found = summarize(model, table, s)
     assert found["label_fit"]["n_off"] > 0
     assert "most where region is north" in found["text"]["label_fit"]
@@ -299,14 +299,14 @@ def test_how_the_columns_were_read(found, table):
     assert rows["bmi"]["gaps"] == table["bmi"].isna().sum()
     assert rows["plan"]["distinct"] == 3
     assert "who gets labelled" in rows["plan"]["note"]
-    assert (rows["plan"]["kind"], rows["bmi"]["kind"]) == ("category", "number")
+    assert (rows["plan"]["kind"], rows["bmi"]["kind"]) == ("words", "number")
 
 
 def test_no_powers_of_ten_in_the_text():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"amount": rng.normal(5e5, 2e5, 600), "share": rng.random(600) * 1e-4})
     s = (table["amount"] > 5.5e5) & (rng.random(600) < 0.5)
-    model = make_table_classifier(["share"], tol=1e-2).fit(table, s)
+    model = sarem_of_table(["share"], tol=1e-2).fit(table, s)
     page = report(model, table, s).to_html()
     text = re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)
     assert re.findall(r"\d(?:\.\d+)?e[+-]\d+", text) == []

@@ -18,8 +18,7 @@ from sarlearn.reporting import Report, checks, report, summarize, words
 from sarlearn.reporting.effects import importance, typical_values
 from sarlearn.reporting.render import _in_columns, _ratio
 from sarlearn.reporting.summarize import plain_values
-from sarlearn.tables import make_table_classifier
-from table_data import hostile, patients
+from table_data import hostile, patients, sarem_of_table
 
 LEFT_OUT = ["patient_id", "diagnosed"]
 
@@ -31,7 +30,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    return make_table_classifier(["age", "plan"], drop=LEFT_OUT).fit(table, table["diagnosed"])
+    return sarem_of_table(["age", "plan"], drop=LEFT_OUT).fit(table, table["diagnosed"])
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +133,7 @@ def test_importance_restores_the_sample(table, model):
 
 def test_the_class_prior_under_scar_is_that_of_a_refit(table, page):
     s = table["diagnosed"].to_numpy()
-    scar = make_table_classifier(drop=LEFT_OUT).fit(table, s)
+    scar = sarem_of_table(drop=LEFT_OUT).fit(table, s)
     found = page.to_dict()["scar_class_prior"]
     assert found == pytest.approx(scar[-1].class_prior_)
     assert f"would be {found:.1%}" in page.to_dict()["text"]["comparison"]
@@ -203,7 +202,7 @@ def test_saving_and_notebooks(page, tmp_path):
 def test_user_text_is_shown_never_run(tmp_path):
     table = hostile(n_columns=20)
     label, script = "<u>label</u>", table.columns[0]
-    model = make_table_classifier([script, "many", table.columns[2]], drop=[label, "<id>"])
+    model = sarem_of_table([script, "many", table.columns[2]], drop=[label, "<id>"])
     model.fit(table, table[label])
     page = report(
         model, table, table[label], ids=table["<id>"], id_name="<id>", source=script, label=label

@@ -1,18 +1,24 @@
 """Columns as people have them: stray cells, commas, percent, money, dates, thousands of levels."""
 
-import warnings
+import datetime
 from collections import Counter
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from sarlearn import TableEncoder
+from sarlearn._engine.terms import Terms
+from sarlearn._validation import resolve_features
+from sarlearn._words import origin, output_name
 from sarlearn.exceptions import ManyLevelsWarning, MostlyNumbersWarning, StrayCellsWarning
-from sarlearn.tables import FromColumns, TableEncoder
 from sarlearn.tables.cells import read_dates, read_numbers
-from sarlearn.tables.marks import mark_words, n_marks
-from sarlearn.tables.skew import log_unit, to_log
+from sarlearn.tables.scales import log_unit, to_log
 
 
 @pytest.mark.parametrize(
@@ -117,8 +123,8 @@ def test_stray_cells_are_gaps_and_named(library):
 def test_spaces_around_words_mean_nothing():
     rows = pd.DataFrame({"plan": ["full", "none", "full ", " none", "full", "none"] * 10})
     encoder = TableEncoder().fit(rows)
-    assert encoder.feature_names_out_ == ["plan=none"]
-    assert encoder.transform(rows)["plan=none"].tolist() == [0, 1] * 30
+    assert encoder.levels_ == {"plan": ["full", "none"]}
+    assert encoder.transform(rows)["plan"].tolist() == [0, 1] * 30
 
 
 def test_two_columns_of_one_name_are_named():
@@ -143,12 +149,8 @@ def test_skewed_money_enters_on_a_logarithmic_scale():
     unit = encoder.log_units_["money"]
     assert unit == pytest.approx(np.median(data["money"]), rel=0.02)
     encoded = encoder.transform(data)["money"]
-    assert abs(encoded.mean()) < 1e-9
-    place = encoder.numeric_.index("money")
-    logs = encoded * encoder.scaler_.scale_[place] + encoder.scaler_.mean_[place]
-    np.testing.assert_allclose(unit * np.expm1(logs), data["money"])
-    assert np.all(np.diff(encoded[np.argsort(data["money"])]) >= 0)
-    np.testing.assert_allclose(encoder.encode_values("money", data["money"])[1][:, 0], encoded)
+    np.testing.assert_allclose(unit * np.expm1(encoded), data["money"])
+    np.testing.assert_array_equal(encoder.encode_values("money", data["money"])[1][:, 0], encoded)
     raw = TableEncoder(skewed="raw").fit(data)
     assert raw.log_units_ == {}
     with pytest.raises(ValueError, match="skewed must be 'log' or 'raw'; got 'rank'"):
@@ -180,53 +182,40 @@ def test_which_columns_are_skewed(values, skewed):
         assert log_unit(huge) == pytest.approx(unit, rel=0.02)
 
 
-def test_dates_become_days_year_and_weekday():
+@pytest.mark.parametrize("form", [None, "%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y"])
+def test_dates_become_days(form):
     days = pd.date_range("2019-12-30", periods=400)
-    forms = {
-        "stamp": days,
-        "iso": days.strftime("%Y-%m-%d"),
-        "german": days.strftime("%d.%m.%Y"),
-        "american": days.strftime("%m/%d/%Y"),
-    }
-    for name, column in forms.items():
-        data = pd.DataFrame({"seen": column, "x": np.arange(400.0)})
-        with pytest.raises(ValueError, match=r"'seen' holds dates.*--dates days"):
-            TableEncoder().fit(data)
-        encoder = TableEncoder(dates="days").fit(data)
-        parts = ["seen (days since 2019-12-30)", "seen (year)", "seen (weekday)"]
-        assert list(encoder.kinds_) == [*parts, "x"], name
-        encoded = encoder.transform(data)
-        np.testing.assert_allclose(encoded[parts[0]], encoded["x"])
-        centres = dict(zip(encoder.numeric_, encoder.scaler_.mean_, strict=True))
-        assert centres[parts[0]] == centres["x"] == 199.5
-        assert encoded["seen (weekday)=Monday"].sum() == 58
-        chosen = FromColumns(["seen"])(encoder.feature_names_out_)
-        assert len(chosen) == 9
-        later = encoder.transform(data.head(2))
-        np.testing.assert_allclose(later, encoded.head(2))
-
-
-def test_all_columns_of_dates_are_named_at_once():
-    days = pd.date_range("2020-01-01", periods=50)
-    data = pd.DataFrame({"a": days, "b": days.strftime("%Y-%m-%d"), "x": range(50)})
-    with pytest.raises(ValueError, match="Columns 'a', 'b' hold dates or times"):
-        TableEncoder().fit(data)
+    data = pd.DataFrame(
+        {"seen": days if form is None else days.strftime(form), "x": np.arange(400.0)}
+    )
+    data.loc[7, "seen"] = None
+    encoder = TableEncoder().fit(data)
+    assert encoder.kinds_ == {"seen": "date", "x": "numeric"}
+    assert "read as days since 2019-12-30" in encoder.readings_[0].sentence()
+    encoded = encoder.transform(data)
+    assert np.isnan(encoded.loc[7, "seen"])
+    np.testing.assert_array_equal(encoded["seen"].drop(7), encoded["x"].drop(7))
+    few = encoder.transform(data.iloc[40:42])  # which alone do not tell days from months
+    np.testing.assert_array_equal(few["seen"], [40, 41])
+    terms = TableEncoder(terms=True).fit(data)
+    assert terms.feature_names_out_ == ["seen", "seen=(missing)", "x"]
 
 
 def test_dates_that_are_ambiguous_or_none():
-    dates, strays = read_dates(Counter({"03/04/2020": 30, "13/04/2020": 30, "soon": 1}))
+    cells = Counter({"03/04/2020": 30, "13/04/2020": 30, "soon": 1})
+    dates, strays = read_dates(cells, month_first=False)
     assert dates["03/04/2020"].month == 4
     assert strays == {"soon": 1}
-    assert read_dates(Counter({"2020-13-45": 5})) is None
+    assert read_dates(Counter({"2020-13-45": 5}), month_first=False) is None
 
 
 def test_thousands_of_levels_are_warned_of():
     rng = np.random.default_rng(0)
     codes = np.append(rng.integers(0, 3000, 9000), np.full(1000, -1))
     data = pd.DataFrame({"code": [f"c{c}" for c in codes], "x": rng.normal(size=10_000)})
-    with pytest.warns(ManyLevelsWarning, match=r"28.. levels\. 8 of them.*group"):
+    with pytest.warns(ManyLevelsWarning, match=r"28.. levels\. . of them.*group"):
         encoder = TableEncoder().fit(data)
-    assert encoder.one_hot_.categories_[0].tolist()[-1] == "(other)"
+    assert encoder.levels_["code"][-1] == "(other)"
     assert encoder.readings_[0].n_pooled > 2000
 
 
@@ -243,38 +232,145 @@ def test_how_columns_were_read_is_plain_data():
     assert rows[0]["example"] == str(data["age"][0])
 
 
-def test_medians_of_many_parts_are_good_to_one_part_in_4096(monkeypatch):
+def test_quantiles_of_many_parts_are_good_to_one_part_in_4096(monkeypatch):
     from sarlearn.tables import sums
+    from sarlearn.tables.scales import quantiles
 
     monkeypatch.setattr(sums, "SKETCHES", 3)
     rng = np.random.default_rng(0)
     parts = [pd.DataFrame({"x": rng.normal(size=6000) + k}) for k in range(8)]
-    found = sums.merged(sums.column_sums(part, ()) for part in parts)["x"]
+    found = sums.merged(sums.column_sums(part, (), ()) for part in parts)["x"]
     assert sum(len(values) for values, _ in found.sketch) <= 3 * sums.SKETCH
     assert sum(len(v) * weight for v, weight in found.sketch) == pytest.approx(48_000)
     everything = np.sort(np.concatenate([part["x"] for part in parts]))
-    rank = np.searchsorted(everything, found.median) / len(everything)
-    assert rank == pytest.approx(0.5, abs=3 / sums.SKETCH)
+    shares = (0.01, 0.5, 0.99)
+    for share, value in zip(shares, quantiles(*found.spread, shares), strict=True):
+        rank = np.searchsorted(everything, value) / len(everything)
+        assert rank == pytest.approx(share, abs=3 / sums.SKETCH)
 
 
-@pytest.mark.parametrize("n_levels", [2, 3, 7])
-@pytest.mark.parametrize("pooled", [False, True])
-def test_marks_are_those_of_a_one_hot_encoder(n_levels, pooled):
-    from sklearn.preprocessing import OneHotEncoder
+def test_terms_are_those_of_the_engine():
+    data = table()
+    data.loc[::9, "plan"] = None
+    read = TableEncoder().fit_transform(data).to_numpy()
+    encoder = TableEncoder(terms=True).fit(data)
+    expected = Terms.learn(read, [0, 1, 2], [1])
+    np.testing.assert_array_equal(encoder.transform(data), expected.transform(read))
+    names = ["age", "plan=basic", "plan=full", "plan=none", "plan=(missing)", "money"]
+    assert encoder.get_feature_names_out().tolist() == names
+    assert [encoder.category_of_output(j) for j in (0, 2)] == [None, "full"]
+    positions, block = encoder.encode_values("plan", ["full", None])
+    assert positions.tolist() == [1, 2, 3, 4]
+    assert (block > 0).tolist() == [[False, True, False, False], [False, False, False, True]]
 
-    rng = np.random.default_rng(n_levels)
-    known = np.array([*"abcdefg"[: n_levels - pooled], *(["(other)"] if pooled else [])], object)
-    words = np.array([*known, "never seen", "neither"], dtype=object)
-    codes = rng.integers(len(words), size=60)
-    encoder = OneHotEncoder(
-        categories=[known], drop="if_binary", handle_unknown="ignore", sparse_output=False
-    ).fit(known[:, None])
-    as_known = words[codes]
-    if pooled:
-        as_known = np.where(np.isin(as_known, known), as_known, "(other)")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected = encoder.transform(as_known[:, None])
-    found = np.zeros((60, n_marks(known)))
-    mark_words(codes, words, known, found, pooled=pooled)
-    np.testing.assert_array_equal(found, expected)
+
+def test_words_that_look_like_numbers():
+    codes = pd.DataFrame({"ward": [3, 14, 3, 7] * 20, "x": range(80)})
+    assert TableEncoder().fit(codes).kinds_["ward"] == "numeric"
+    named = TableEncoder(words=["ward"]).fit(codes)
+    assert named.levels_["ward"] == ["14", "3", "7"]
+    assert named.transform(codes)["ward"][:4].tolist() == [1, 0, 1, 2]
+    typed = codes.assign(ward=codes["ward"].astype(str).astype("category"))
+    assert TableEncoder().fit(typed).levels_ == named.levels_
+    with pytest.raises(ValueError, match=r"words: no column 'wards'\. Nearest names: ward"):
+        TableEncoder(words=["wards"]).fit(codes)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pd.to_timedelta([1, 2]), "'when' holds times of day or spans of time.*--drop"),
+        ([datetime.time(1), datetime.time(2)], "'when' holds times of day"),
+        ([[1], [2]], "holds lists or records"),
+        (pa.array([[1], [2]]), "holds lists or records"),
+    ],
+)
+def test_times_and_lists_are_refused_with_advice(column, message):
+    refused = pa.table({"when": column}) if isinstance(column, pa.Array) else None
+    if refused is None:
+        refused = pd.DataFrame({"when": column, "x": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=message):
+        TableEncoder().fit(refused)
+
+
+@pytest.mark.parametrize(
+    ("refused", "error", "message"),
+    [
+        (np.eye(3), TypeError, "a data frame of pandas, polars or pyarrow; got ndarray"),
+        (pd.DataFrame({0: [1, 2]}), ValueError, "Column names must be text; 0 is int"),
+        (pd.DataFrame({"x": [1, 1]}), ValueError, "no column with more than one value"),
+        (pd.DataFrame({"x": [1.0, np.inf]}), ValueError, "'x' holds an infinite number, in row 1"),
+    ],
+)
+def test_tables_that_cannot_be_learned_from(refused, error, message):
+    with pytest.raises(error, match=message):
+        TableEncoder().fit(refused)
+
+
+def test_constant_and_empty_columns_have_no_terms():
+    data = pd.DataFrame({"x": [1, 2, 3], "same": "a", "gone": [None] * 3, "gap": [1, None, 1]})
+    encoder = TableEncoder(min_rows=1, terms=True).fit(data)
+    assert encoder.constant_ == ["same", "gone"]
+    assert encoder.feature_names_out_ == ["x", "gap", "gap=(missing)"]
+    read = TableEncoder(min_rows=1).fit_transform(data)
+    assert list(read.columns) == list(data.columns)
+    assert (read[["same", "gone"]] == 0).all(axis=None)
+
+
+def test_kinds_of_columns():
+    data = pd.DataFrame(
+        {
+            "decimal": [Decimal("1.5"), None, Decimal("2")],
+            "nullable": pd.array([1, None, 3], dtype="Int64"),
+            "truth": pd.array([True, None, False], dtype="boolean"),
+            "mixed": [1, "x", 2.0],
+            "category": pd.Categorical(["x", "y", None]),
+        }
+    )
+    encoder = TableEncoder(min_rows=1).fit(data)
+    assert list(encoder.kinds_.values()) == ["numeric"] * 2 + ["category"] * 3
+    assert encoder.levels_["mixed"] == ["1", "2", "x"]
+    encoded = encoder.transform(data)
+    for name, expected in {
+        "decimal": [1.5, np.nan, 2],
+        "nullable": [1, np.nan, 3],
+        "truth": [1, np.nan, 0],
+        "mixed": [0, 2, 1],
+        "category": [0, 1, np.nan],
+    }.items():
+        np.testing.assert_array_equal(encoded[name], expected, err_msg=name)
+
+
+def test_rare_words_share_a_code_and_unknown_ones_are_gaps():
+    data = pd.DataFrame({"w": ["a"] * 5 + ["b"] * 4 + ["(other)"] * 4 + ["c", "d"]})
+    encoder = TableEncoder(min_rows=3).fit(data)
+    assert encoder.levels_ == {"w": ["a", "b", "(other)"]}
+    new = pd.DataFrame({"w": ["a", "c", "new", None]})
+    np.testing.assert_array_equal(encoder.transform(new)["w"], [0, 2, np.nan, np.nan])
+    assert encoder.unknown_values(new) == {"w": ["new"]}
+    alone = pd.DataFrame({"smoker": ["no"] * 200 + ["yes"] * 3})
+    assert TableEncoder().fit(alone).levels_ == {"smoker": ["no", "yes"]}
+
+
+def test_identifiers_are_told_of():
+    data = pd.DataFrame({"name": [f"n{i}" for i in range(100)], "x": range(100)})
+    with pytest.warns(UserWarning, match="'name' has 100 different values in 100 rows"):
+        encoder = TableEncoder(terms=True).fit(data)
+    assert encoder.feature_names_out_ == ["x"]  # no name has ten rows
+    assert encoder.readings_[0].dropped == "no value has 10 rows"
+
+
+@given(st.text(), st.text())
+def test_the_origin_of_an_encoded_name_can_always_be_told(column, category):
+    assert origin(output_name(column)) == column
+    assert origin(output_name(column, category)) == column
+
+
+def test_names_that_look_encoded_are_kept_apart():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(
+        {"a": rng.choice(["b", "c", "d"], 90), "a=b": rng.normal(size=90), "a\\": range(90)}
+    )
+    names = TableEncoder(terms=True).fit(data).feature_names_out_
+    assert names == ["a=b", "a=c", "a=d", "a\\=b", "a\\\\"]
+    assert resolve_features("a", names, 5).tolist() == [0, 1, 2]

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import sarlearn.tables.read
+from sarlearn import TableEncoder
 from sarlearn._words import nearest
 from sarlearn.exceptions import TableWarning
-from sarlearn.tables import TableEncoder
 from sarlearn.tables.labels import parse_labels
 from sarlearn.tables.read import read_table
 

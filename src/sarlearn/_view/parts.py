@@ -4,7 +4,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from sarlearn._compat import get_feature_names, safe_indexing
 from sarlearn._validation import encode_new_labels, resolve_features
 from sarlearn._words import nearest, number_text
-from sarlearn.tables.columns import as_frame, numbers, words
+from sarlearn.tables.columns import as_frame
 from sarlearn.tables.encoder import TableEncoder
-from sarlearn.tables.names import origin
 
 # A number with at most this many different values is shown value by value, not as a curve.
 FEW_VALUES = 6
@@ -139,7 +138,16 @@ class Parts:
         first, others = self.final.attributes_, self.final.terms_
         terms = first + others.part(~np.isin(others.column, first.column))
         matrix = self.matrix if sparse.issparse(self.matrix) else np.asarray(self.matrix)
-        return LinearPart(terms.transform(matrix), np.arange(len(first)), terms.names(self.names))
+        names = terms.names(self.names, self.levels)
+        return LinearPart(terms.transform(matrix), np.arange(len(first)), names)
+
+    @property
+    def levels(self) -> dict[int, list[str]]:
+        """What the codes in columns of the matrix stand for."""
+        if self.encoder is not None:
+            return {} if self.encoder.terms else self.encoder.levels_by_place()
+        codes = getattr(self.final, "codes_", {})
+        return {j: [str(code) for code in range(n)] for j, n in codes.items()}
 
     @property
     def propensity_attributes(self) -> list[Attribute]:
@@ -232,12 +240,17 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
     ``feature_names`` says what to call the columns of a matrix that has no names.
     """
     check_is_fitted(model)
-    final, matrix, encoder = model, X, None
+    final, matrix, encoder, table = model, X, None, X
     if isinstance(model, Pipeline):
         final = model[-1]
         matrix = model[:-1].transform(X) if len(model) > 1 else X
         if len(model) == 2 and isinstance(model[0], TableEncoder):
             encoder = model[0]
+    if getattr(final, "reader_", None) is not None:
+        encoder, table = final.reader_, matrix
+        matrix, final = encoder.transform(table), copy.copy(final)
+        # What it is shown from here on has been read.
+        final.reader_, final.categorical_features = None, encoder.coded()
     if not hasattr(final, "predict_propensity"):
         raise TypeError(
             f"{type(final).__name__} has no propensity model (predict_propensity); pass a fitted "
@@ -258,7 +271,7 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
     if len(names) != matrix.shape[1]:
         raise ValueError(f"feature_names has {len(names)} names for {matrix.shape[1]} columns.")
     if encoder is not None:
-        attributes = _table_attributes(encoder, X)
+        attributes = _table_attributes(encoder, table)
     else:
         attributes = _matrix_attributes(matrix, names, levels)
     return Parts(final, matrix, names, attributes, encoder)
@@ -273,20 +286,17 @@ def _in_codes(final, matrix):
 
 
 def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
-    frame = encoder.expand(as_frame(X))
-    origins = np.array([origin(name) for name in encoder.feature_names_out_], dtype=object)
-    found = []
+    frame, found = as_frame(X), []
     for name, kind in encoder.kinds_.items():
-        numeric = kind == "numeric"
-
-        def read(name=name, numeric=numeric):
-            found = numbers(frame, [name], encoder.styles_) if numeric else words(frame, [name])
-            return found[:, 0]
+        if name in encoder.constant_:
+            continue
 
         def encode(values, name=name):
             return encoder.encode_values(name, values)[1]
 
-        found.append(Attribute(name, numeric, np.flatnonzero(origins == name), read, encode))
+        read = partial(encoder.read, frame, name)
+        positions = encoder.encode_values(name, [])[0]
+        found.append(Attribute(name, kind != "category", positions, read, encode))
     return found
 
 

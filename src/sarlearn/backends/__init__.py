@@ -30,15 +30,15 @@ def refuse_dask(X, who: str, instead: str = "") -> None:
     if is_batches(X):
         raise TypeError(
             f"{who} needs its rows in memory and got {X!r}. Read them, or a sample of them, into a "
-            "data frame; from batches SAREMClassifier and CrossFitSARClassifier learn, with "
-            f"logistic models. {instead}".rstrip()
+            "data frame; from batches SARClassifier and SAREMClassifier learn, with "
+            f"their default class models. {instead}".rstrip()
         )
     if is_dask(X):
         raise TypeError(
             f"{who} needs its rows in memory and got {type(X).__module__}.{type(X).__name__}. "
             "Compute it, X.compute(), or a part that fits: X.sample(frac=0.01).compute() of a "
             "DataFrame, X[:100_000].compute() of an Array; the same rows of the labels. On Dask "
-            "itself run SAREMClassifier, CrossFitSARClassifier and "
+            "itself run SARClassifier, SAREMClassifier and "
             f"KnownPropensityClassifier. {instead}".rstrip()
         )
 
@@ -114,7 +114,9 @@ def read_rows(model, X, s, sample_weight=None, propensity=None, **about_labels):
     from sarlearn._compat import get_feature_names
     from sarlearn.backends.dask import read
 
-    rows, model.classes_ = read.read_rows(X, s, sample_weight, propensity, **about_labels)
+    gaps = model._ensure_all_finite == "allow-nan"
+    given = X, s, sample_weight, propensity
+    rows, model.classes_ = read.read_rows(*given, allow_nan=gaps, **about_labels)
     model.n_features_in_ = rows.shape[1]
     names = get_feature_names(X._meta)
     if names is not None:

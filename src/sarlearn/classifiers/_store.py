@@ -17,6 +17,7 @@ from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar_rows import Columns, Learned
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
 from sarlearn._validation import check_class_prior
+from sarlearn._words import number_text
 from sarlearn.classifiers.base import Input, labelled_of
 from sarlearn.exceptions import LeakageWarning, TrustWarning, UnansweredStrataWarning, warn
 
@@ -102,11 +103,18 @@ def _store_propensity(model, found: Learned) -> None:
     model.phi_covariance_ = np.linalg.inv(stack.information)[stack.m + 1 :, stack.m + 1 :]
     errors = np.sqrt(np.diag(model.phi_covariance_)[:-1]) / terms.scale
     model.propensity_coef_se_ = errors[None, :]
-    model.propensity_terms_ = terms.names(_names(model), model.categories_.by_column)
+    model.propensity_terms_ = _names(model, terms)
 
 
-def _names(model):
-    return getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+def _names(model, terms) -> list[str]:
+    """What terms are called: ``age``, ``plan=basic``, ``log(1 + wage / 900)``."""
+    numbered, levels = [f"x{j}" for j in range(model.n_features_in_)], None
+    names = list(getattr(model, "feature_names_in_", numbered))
+    if model.reader_ is not None:
+        levels = model.reader_.levels_by_place()
+        for name, unit in model.reader_.log_units_.items():
+            names[names.index(name)] = f"log(1 + {name} / {number_text(unit)})"
+    return terms.names(names, levels)
 
 
 def _store_prior(model, given, found: Learned, known: KnownPrior | None, unidentified) -> None:
@@ -195,7 +203,7 @@ def _tell(model, found: Learned) -> None:
     if model.certainty_ != "not at all" or np.isnan(model.class_prior_):
         return
     if found.leaks:
-        names = found.terms.names(_names(model), model.categories_.by_column)
+        names = _names(model, found.terms)
         warn(LeakageWarning([names[j] for j, _ in found.leaks], found.leaks[0][1]))
         return
     low, high = model.class_prior_range_

@@ -169,7 +169,8 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
         def encode(s):
             return encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
 
-        rows, self.classes_ = read_rows(batches, label, weight, encode)
+        gaps = self._ensure_all_finite == "allow-nan"
+        rows, self.classes_ = read_rows(batches, label, weight, encode, gaps)
         if propensity is not None:
             e = check_propensity(propensity, rows.gather(_labelled))
             rows = rows.attach(e=e, not_e=1.0 - e)

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import Interval, fit_context, one_blas_thread, reporter, with_callbacks
 from sarlearn._engine.blocks import Block
@@ -15,12 +17,13 @@ from sarlearn._engine.label_fit import weights
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar import Settings
 from sarlearn._engine.sar_rows import Columns, learn, unidentified
-from sarlearn._validation import resolve_features
-from sarlearn.backends import elsewhere, refuse_dask
-from sarlearn.classifiers._categories import CategoryCodes
+from sarlearn._validation import resolve_features, validate_data
+from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._score import BACKGROUND
 from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_fit
 from sarlearn.classifiers.base import POS_LABEL, Input, LearnsPropensity
+from sarlearn.tables.columns import column_names, is_table
+from sarlearn.tables.encoder import TableEncoder
 
 CLASS_MODELS = ("linear", "trees")
 
@@ -65,9 +68,9 @@ class SARClassifier(LearnsPropensity):
         Draws of folds whose scores are averaged. More of them steady the answer a little.
     max_iter : int >= 1, default=300
         Rounds of boosting at most; the held-out labels decide on fewer.
-    categorical_features : names, indices, mask, callable or None, default="from_dtype"
-        Columns that hold categories. ``"from_dtype"`` takes those columns of a table whose type is
-        categorical or text.
+    categorical_features : names, indices, boolean mask, or callable on the names, default=()
+        Columns of numbers that name something, such as codes. Of a matrix they hold 0, 1, 2, ...
+        Columns of a table that hold words, categories or truth values need not be named.
     single_sample : bool, default=True
         Whether labelled and unlabelled rows are one sample. False for case-control data: labelled
         rows and a background of the whole population, collected apart. Then the share of positives
@@ -157,7 +160,7 @@ class SARClassifier(LearnsPropensity):
         n_folds=5,
         n_runs=1,
         max_iter=300,
-        categorical_features="from_dtype",
+        categorical_features=(),
         single_sample=True,
         random_state=0,
         pos_label=None,
@@ -199,8 +202,9 @@ class SARClassifier(LearnsPropensity):
         Parameters
         ----------
         X : array-like, table or sparse matrix of shape (n_rows, n_features)
-            The rows, labelled and unlabelled together. NaN is a missing value; tables may have
-            columns of categories or text.
+            The rows, labelled and unlabelled together. NaN is a missing value. The columns of a
+            data frame of pandas, polars or pyarrow may hold words, truth values, dates, gaps, and
+            numbers as text; ``reader_.readings_`` says what each was read as.
         y : array-like of shape (n_rows,)
             The observed labels s: 1 labelled, 0 or missing unlabelled (or other values, see
             ``pos_label``). Named ``y`` as scikit-learn wants; the true class is not needed.
@@ -225,19 +229,18 @@ class SARClassifier(LearnsPropensity):
         self
         """
         models = self._checked_models(X)
-        self.categories_ = self._categories(X)
-        given = self._input(
-            self._encoded(X), y, sample_weight, audited, audit_probability, audit_round
-        )
+        X, coded = self._learned_table(X, y, sample_weight)
+        given = self._input(X, y, sample_weight, audited, audit_probability, audit_round)
         if given.X is not None:
             _refuse_sparse_gaps(given.X)
         names = getattr(self, "feature_names_in_", None)
         if "trees" in models and given.X is not None:
             check_sizes(given.X, names, given.rows.gather(weights))
         columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
+        coded = self._codes(given, names) if coded is None else coded
         given = self._class_rows(given)
         models = self._affordable(models, given)
-        chosen = Columns(self.classifier_features_, columns, self.categories_.columns)
+        chosen = Columns(self.classifier_features_, columns, coded)
         if not self.single_sample:
             given = replace(given, rows=with_background(given.rows))
         prior = known_prior(self.class_prior, given.rows)
@@ -296,21 +299,53 @@ class SARClassifier(LearnsPropensity):
             )
         return groups
 
-    @elsewhere(dask="_no_categories", batches="_no_categories")
-    def _categories(self, X) -> CategoryCodes:
-        return CategoryCodes.learn(X, self.categorical_features)
+    def _learned_table(self, X, y, sample_weight) -> tuple[Any, list[int] | None]:
+        """A table as columns of numbers, and which of them are codes of words; else X as it is."""
+        self.reader_: TableEncoder | None = None
+        self.codes_: dict[int, int] = {}
+        if not is_table(X):
+            return X, None
+        if hasattr(X, "features"):  # of batches, where labels and weights are columns, too
+            X = X.of(X.features(y, sample_weight))
+        names, what = column_names(X), "categorical_features"
+        columns = resolve_features(self.categorical_features, names, len(names), what=what)
+        self.reader_ = TableEncoder(words=[names[j] for j in columns])
+        return self.reader_.fit_transform(X), self.reader_.coded()
 
-    def _no_categories(self, X) -> CategoryCodes:
-        return CategoryCodes()
-
-    def _encoded(self, X):
-        return self.categories_.encode(X)
+    def _codes(self, given: Input, names) -> list[int]:
+        """The columns of a matrix that hold codes."""
+        n_columns, what = given.rows.shape[1], "categorical_features"
+        columns = resolve_features(self.categorical_features, names, n_columns, what=what)
+        if len(columns) and (given.X is None or sparse.issparse(given.X)):
+            raise ValueError(f"{what} are for tables, and for dense matrices in memory.")
+        for j in columns:
+            values = given.X[:, j]
+            bad = ~(np.isnan(values) | ((values >= 0) & (values == np.floor(values))))
+            if bad.any():
+                raise ValueError(
+                    f"{what}: codes of a matrix are 0, 1, 2, ... or NaN; column {j} holds "
+                    f"{values[np.argmax(bad)]:g}. Words, and other codes, are read from tables."
+                )
+            self.codes_[int(j)] = int(np.nanmax(values, initial=-1)) + 1
+        return columns.tolist()
 
     def _check_predict(self, X):
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
-        X = super()._check_predict(self._encoded(X))
+        reader, table = self.reader_, is_table(X)
+        if reader is not None and table:
+            # As scikit-learn asks, a table of plain numbers has its columns in the order of fit.
+            if not reader.mixed() or set(column_names(X)) != set(reader.kinds_):
+                validate_data(self, X, reset=False, skip_check_array=True)
+            X = reader.transform(X)
+        elif reader is not None and reader.mixed():
+            raise ValueError(
+                "The model was fitted to a table with words or dates, and takes tables: a data "
+                f"frame with the columns {', '.join(reader.kinds_)}."
+            )
+        X = super()._check_predict(X)
+        if reader is not None and not table and reader.log_units_:
+            X = X.toarray() if sparse.issparse(X) else X
+            X = np.column_stack([reader.scaled(n, X[:, j]) for j, n in enumerate(reader.kinds_)])
         _refuse_sparse_gaps(X)
         return X
 

@@ -83,26 +83,13 @@ JOBS = click.option(
 MAX_ITER = click.option(
     "--max-iter",
     type=click.IntRange(min=1),
-    default=500,
-    show_default=True,
-    help="Rounds at most.",
+    help="Rounds at most: of boosting, or of EM with sar-em.",
 )
 BATCHES = click.option(
     "--batches/--in-memory",
     default=None,
     help="Read a table of Parquet or Arrow files in batches, in little memory, or all at once. By "
     "default in batches where memory would not do.",
-)
-RAW = click.option(
-    "--raw",
-    is_flag=True,
-    help="Leave strongly skewed columns as they are; else they enter on a logarithmic scale.",
-)
-DATES = click.option(
-    "--dates",
-    type=click.Choice(["days"]),
-    help="Turn columns of dates into days since the first, year and weekday; without it they are "
-    "refused.",
 )
 LABEL_AGAIN = click.option("--label", help="Label column, where it is not named as in the fit.")
 ID_AGAIN = click.option("--id", "id_column", help="Identifier column, likewise.")
@@ -181,14 +168,14 @@ def app() -> None:
     )
 )
 @taking(TABLE, LABEL, POSITIVE, NEGATIVE, UNLABELLED)
-@taking(PROPENSITY, PROPENSITY_ONLY, ID, DROP, WEIGHT, GROUPS, RAW, DATES, reading)
+@taking(PROPENSITY, PROPENSITY_ONLY, ID, DROP, WEIGHT, GROUPS, reading)
 @click.option(
     "--method",
-    type=click.Choice(["cross-fit", "sar-em"]),
-    default="cross-fit",
+    type=click.Choice(["sar", "sar-em"]),
+    default="sar",
     show_default=True,
-    help="sar-em is the paper's method; cross-fit takes out its bias, for about ten times the "
-    "work, and says how sure the class prior is.",
+    help="sar-em is the paper's method, with its defaults; sar is nearer the truth, and says how "
+    "sure the class prior is.",
 )
 @taking(MAX_ITER, AUDITED, AUDIT_PROBABILITY, CLASS_PRIOR, SEED, OUTPUT)
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
@@ -227,7 +214,7 @@ def fit(**options) -> None:
 
 
 @app.command(**example("sarlearn inspect patients.csv"))
-@taking(TABLE, DROP, RAW, reading, JSON)
+@taking(TABLE, DROP, reading, JSON)
 def inspect(**options) -> None:
     """Show how each column of TABLE is read: its kind, gaps, values, and what stands out."""
     terminal.check_input(options["table"])
@@ -346,11 +333,10 @@ def audit(**options) -> None:
     "--candidates",
     "propensity",
     multiple=True,
-    required=True,
     help="Column that may decide who among the positives gets labelled. May be repeated, or a "
-    "list: a,b.",
+    "list: a,b. By default every column is tried.",
 )
-@taking(POSITIVE, NEGATIVE, UNLABELLED, ID, DROP, RAW, DATES, reading)
+@taking(POSITIVE, NEGATIVE, UNLABELLED, ID, DROP, reading)
 @click.option("--flexible", is_flag=True, help="Let boosted trees help the class model.")
 @click.option(
     "--draws",

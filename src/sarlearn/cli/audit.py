@@ -9,7 +9,7 @@ import numpy as np
 
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
-from sarlearn.cli.predict import features, neutral_note, open_both, read_labels
+from sarlearn.cli.predict import features, last_step, neutral_note, open_both, read_labels
 from sarlearn.cli.terminal import collected_warnings, print_json, print_text, progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import answer_words, audit_table, read_answers
@@ -38,7 +38,7 @@ class Plan:
 
     @property
     def labelled(self) -> np.ndarray:
-        return self.s == self.saved.model.classes_[1]
+        return self.s == last_step(self.saved.model).classes_[1]
 
     def write(self, words: dict[int, str]) -> int:
         """Write the file of rows to check, with the answers so far; how many cells were changed,
@@ -95,15 +95,15 @@ def audit(
 
 def _plan(model, table, n, output, label, id_column, audited, seed, going_on) -> Plan:
     saved, frame, label, id_column = open_both(model, table, label, id_column)
-    if not hasattr(saved.model, "predict_posterior"):
+    learner = last_step(saved.model)
+    if not hasattr(learner, "predict_posterior"):
         raise ValueError(
-            f"{model} holds a {type(saved.model).__name__}, which gives no posterior to choose "
-            "rows by."
+            f"{model} holds a {type(learner).__name__}, which gives no posterior to choose rows by."
         )
     if label is None:
         raise ValueError("An audit needs to know which rows are labelled; name --label.")
     labels = read_labels(saved, frame, label)
-    s = saved.model.classes_[labels.labelled.astype(int)]
+    s = learner.classes_[labels.labelled.astype(int)]
     X = features(saved.model, frame)
     text = [id_column] if id_column else []
     if going_on:
@@ -118,7 +118,8 @@ def _plan(model, table, n, output, label, id_column, audited, seed, going_on) ->
         if audited is not None:
             filled = read_table(audited, text_columns=text)
             earlier, words = read_answers(filled, frame, id_column), answer_words(filled)
-        found = suggest_audit(saved.model, X, s, n, random_state=seed, **earlier)
+        parts = take_apart(saved.model, X)
+        found = suggest_audit(parts.final, parts.matrix, s, n, random_state=seed, **earlier)
         design, rows = found.answers(np.full(len(found.rows), np.nan)), found.rows
         design["expected"] = np.array(found.rows_needed())
     return Plan(saved, frame, X, s, label, id_column, rows, design, words, output)

@@ -2,15 +2,19 @@
 
 import contextlib
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from sarlearn._words import about, odds_sentence
+from sarlearn.classifiers import SARClassifier, SAREMClassifier
 from sarlearn.cli.large import BatchTable, DaskTable, cluster, in_batches
+from sarlearn.cli.predict import encoder_of, features, last_step
 from sarlearn.cli.table import LabelledTable, Roles, audit_columns, parse_class_prior, read_labelled
 from sarlearn.cli.terminal import (
     collected_warnings,
@@ -27,7 +31,7 @@ from sarlearn.reporting import Report, run_checks, summarize
 from sarlearn.reporting.checks import check_sentences
 from sarlearn.reporting.words import relative_sentence, unsure
 from sarlearn.saving import save
-from sarlearn.tables.pipeline import TablePipeline, make_table_classifier
+from sarlearn.tables.encoder import TableEncoder
 
 
 @dataclass(frozen=True)
@@ -35,37 +39,43 @@ class Learning:
     """How a model is made of a table, whatever its rows lie in."""
 
     method: str
-    raw: bool
-    dates: str | None
-    max_iter: int
+    max_iter: int | None
     class_prior: str | None
     seed: int
 
-    def model(self, roles: Roles) -> TablePipeline:
-        settings: dict[str, Any] = {"random_state": self.seed} if self.method != "sar-em" else {}
-        if self.class_prior is not None:
-            settings["class_prior"] = parse_class_prior(self.class_prior)
-        return make_table_classifier(
-            roles.propensity,
-            method=self.method,
-            propensity_only=roles.propensity_only,
-            drop=roles.left_out,
-            skewed="raw" if self.raw else "log",
-            dates=self.dates or "refuse",
-            max_iter=self.max_iter,
-            **settings,
-        )
+    def model(self, roles: Roles, columns: Sequence[str]) -> SARClassifier | Pipeline:
+        """A model of these columns, not fitted."""
+        named = [*roles.propensity, *roles.propensity_only]
+        settings: dict[str, Any] = {"class_prior": parse_class_prior(self.class_prior)}
+        if self.max_iter is not None:
+            settings["max_iter"] = self.max_iter
+        if roles.propensity_only:
+            of_class = [name for name in columns if name not in roles.propensity_only]
+            settings["classifier_features"] = of_class
+        if self.method == "sar":
+            return SARClassifier(named, random_state=self.seed, **settings)
+        return make_pipeline(TableEncoder(terms=True), SAREMClassifier(named, **settings))
 
 
 @dataclass(frozen=True)
 class Fitted:
     """A model, the table it was fitted to, and the rows of it that a report looks at."""
 
-    model: TablePipeline
+    model: SARClassifier | Pipeline
     rows: LabelledTable | BatchTable | DaskTable
     frame: Any
     s: np.ndarray
     messages: list[Warning]
+
+    @property
+    def learner(self):
+        """The last step of the model."""
+        return last_step(self.model)
+
+    @property
+    def X(self):
+        """What the model takes of the rows."""
+        return features(self.model, self.frame)
 
     @property
     def whole(self) -> dict[str, int] | None:
@@ -143,24 +153,34 @@ def _fitted(learning: Learning, roles: Roles, read, doing: str) -> Fitted:
     with collected_warnings() as messages:
         with progress(doing):
             rows = read()
-        model = learning.model(rows.roles)
-        with progress(f"Fitting {rows.n_rows:,} rows") as show, watched(model[-1], show):
+        model = learning.model(rows.roles, rows.columns)
+        with progress(f"Fitting {rows.n_rows:,} rows") as show, watched(last_step(model), show):
             model.fit(*rows.learned_from(), **_metadata(model, rows.known()))
+        _refuse_constant(model, [*rows.roles.propensity, *rows.roles.propensity_only])
     with progress("Reading a sample"):
         frame, s = rows.sample()
     return Fitted(model, rows, frame, s, messages)
 
 
-def _metadata(model: TablePipeline, known: dict[str, Any]) -> dict[str, Any]:
+def _metadata(model, known: dict[str, Any]) -> dict[str, Any]:
     """Weights, groups and audits, under the names by which a pipeline hands them on."""
-    step, taken = model.steps[-1][0], signature(model[-1].fit).parameters
+    taken = signature(last_step(model).fit).parameters
     for name in known:
         if name not in taken:
             option = {"sample_weight": "--weight", "groups": "--groups"}.get(name, "--audited")
+            raise ValueError(f"{option}: the method sar-em takes none; use --method sar.")
+    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    return {f"{step}{name}": values for name, values in known.items()}
+
+
+def _refuse_constant(model, named: Sequence[str]) -> None:
+    encoder = encoder_of(model)
+    for reading in encoder.readings_ if encoder is not None else []:
+        if reading.name in named and reading.dropped:
             raise ValueError(
-                f"{option}: {type(model[-1]).__name__} takes none; use --method cross-fit."
+                f"--propensity: nothing can depend on the column {reading.name!r}, which "
+                + (f"{reading.dropped}." if " " in reading.dropped else f"is {reading.dropped}.")
             )
-    return {f"{step}__{name}": values for name, values in known.items()}
 
 
 def _refuse_on_dask(roles: Roles, reading: dict[str, Any]) -> None:
@@ -187,7 +207,7 @@ def _checked(found: Fitted, jobs: int, seed: int):
         with table_warnings_said():
             return run_checks(
                 found.model,
-                found.frame,
+                found.X,
                 found.s,
                 groups=groups,
                 n_jobs=jobs,
@@ -201,11 +221,11 @@ def _checked(found: Fitted, jobs: int, seed: int):
 
 def _summary(found: Fitted, roles: Roles, source: str, checks) -> dict[str, Any]:
     id_column = roles.id_column
-    by_weight = [_weighted(found.model[-1])] if roles.weight else []
+    by_weight = [_weighted(found.learner)] if roles.weight else []
     with progress("Comparing with simpler assumptions"), table_warnings_said():
         return summarize(
             found.model,
-            found.frame,
+            found.X,
             found.s,
             ids=None if id_column is None else list(found.frame[id_column]),
             id_name=id_column,

@@ -91,6 +91,7 @@ class BatchTable:
         self._data = dataset_of(table)
         self.columns = list(self._data.schema.names)
         self.roles = roles.in_table(self)
+        self.columns = self.roles.learned_from(self.columns)
         counts = self._count_labels()
         values = list(counts)
         column = nw.new_series(self.roles.label, values, backend="pyarrow")
@@ -120,8 +121,8 @@ class BatchTable:
 
     def learned_from(self) -> tuple[Batches, str]:
         """The columns in use with labels as 0 and 1 and the weight; and which one is the label."""
-        out = {*self.roles.left_out} - {self.roles.label, self.roles.weight}
-        names = [name for name in self.columns if name not in out]
+        beside = [self.roles.label, *([self.roles.weight] if self.roles.weight else [])]
+        names = [*self.columns, *beside]
         parts = Batches(lambda: map(self._with_labels, read_batches(self._data, names)))
         return parts, self.roles.label
 
@@ -166,6 +167,7 @@ class DaskTable:
 
         self.parts = read_partitions(pattern, roles.id_column)
         self.roles = roles.in_table(self.parts)
+        self.columns = self.roles.learned_from(self.parts.columns)
         label = self.roles.label
         seen = each_partition(self.parts[[label]], _distinct, label)
         different = _series(sorted(set().union(*seen), key=str))
@@ -182,8 +184,8 @@ class DaskTable:
             self._audits = with_negatives(self._audits, np.concatenate(parts))
 
     def learned_from(self):
-        """The table and its labels, where they lie."""
-        return self.parts, self.s
+        """The columns to learn from and the labels, where they lie."""
+        return self.parts[self.columns], self.s
 
     def known(self) -> dict[str, Any]:
         """What ``fit`` is told beside the labels."""

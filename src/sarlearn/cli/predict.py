@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from sarlearn._view.parts import take_apart
 from sarlearn._words import counted, nearest
 from sarlearn.cli.large import chunks, is_columnar
 from sarlearn.cli.table import check_columns
@@ -17,7 +18,6 @@ from sarlearn.saving import SavedModel, load_file
 from sarlearn.tables.columns import as_frame
 from sarlearn.tables.encoder import TableEncoder
 from sarlearn.tables.labels import Labels, parse_labels
-from sarlearn.tables.pipeline import TablePipeline
 from sarlearn.tables.read import read_table
 from sarlearn.tables.write import table_writer
 
@@ -58,24 +58,21 @@ def predict(
         "neutralised_cells": writer.n_neutral,
         "output": output,
     }
-    _tell(saved, result, total.labelled, as_json)
+    _tell(result, as_json)
 
 
 @dataclass
 class Scored:
-    """What adds up over the parts of a table; ``labelled`` is None where labels are not known."""
+    """What adds up over the parts of a table."""
 
     rows: int = 0
     positives: float = 0.0
-    labelled: int | None = None
     columns: list[str] = field(default_factory=list)
     unknown: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, found: "Scored") -> None:
         self.rows += found.rows
         self.positives += found.positives
-        if found.labelled is not None:
-            self.labelled = (self.labelled or 0) + found.labelled
         self.columns = found.columns
         for name, values in found.unknown.items():
             self.unknown.setdefault(name, set()).update(values)
@@ -104,11 +101,9 @@ def _score(saved: SavedModel, frame, label: str | None, id_column: str | None, k
     backend = as_frame(frame).implementation
     new = [nw.new_series(name, values, backend=backend) for name, values in columns.items()]
     scored = nw.from_dict({s.name: s for s in [*kept.iter_columns(), *new]}, backend=backend)
-    posterior = columns.get("posterior")
     found = Scored(
         rows=len(scored),
-        positives=float(np.sum(columns["probability"] if posterior is None else posterior)),
-        labelled=None if posterior is None else int(np.sum(posterior == 1.0)),
+        positives=float(np.sum(columns["probability"])),
         columns=scored.columns,
         unknown={n: set(values) for n, values in _unknown_values(saved.model, frame).items()},
     )
@@ -118,20 +113,19 @@ def _score(saved: SavedModel, frame, label: str | None, id_column: str | None, k
 def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.ndarray], Any]:
     """What the model says of each row, and the rows."""
     model, X = saved.model, features(saved.model, frame)
-    if is_table_model(model):  # encode once, for three predictions
-        model, X = model[-1], model[:-1].transform(X)
-    columns = {"probability": model.predict_proba(X)[:, 1]}
-    if hasattr(model, "predict_propensity"):
-        columns["propensity"] = model.predict_propensity(X)
-        if label is not None:
-            labels = read_labels(saved, frame, label)
-            s = model.classes_[labels.labelled.astype(int)]
-            posterior = model.predict_posterior(X, s)
-            columns["posterior"] = np.where(labels.negative, 0.0, posterior)
+    if not hasattr(last_step(model), "predict_propensity"):
+        return {"probability": model.predict_proba(X)[:, 1]}, as_frame(frame)
+    parts = take_apart(model, X)  # reads the table once, for three predictions
+    columns = {"probability": parts.probability(), "propensity": parts.propensity()}
+    if label is not None:
+        labels = read_labels(saved, frame, label)
+        s = parts.final.classes_[labels.labelled.astype(int)]
+        posterior = parts.final.predict_posterior(parts.matrix, s)
+        columns["posterior"] = np.where(labels.negative, 0.0, posterior)
     return columns, as_frame(frame)
 
 
-def _tell(saved: SavedModel, result: dict[str, Any], labelled: int | None, as_json: bool) -> None:
+def _tell(result: dict[str, Any], as_json: bool) -> None:
     output, n_neutral = result["output"], result["neutralised_cells"]
     stream = sys.stderr if output == STANDARD else sys.stdout
     if as_json:
@@ -145,7 +139,7 @@ def _tell(saved: SavedModel, result: dict[str, Any], labelled: int | None, as_js
     where = "" if output == STANDARD else f" Wrote {output}."
     print(
         f"Scored {result['rows']:,} rows; about {result['expected_positives']:,.0f} are expected "
-        f"to be positive.{where}{_why_not_as_in_fit(saved, result, labelled)}",
+        f"to be positive.{where}",
         file=stream,
     )
 
@@ -154,21 +148,6 @@ def neutral_note(n_cells: int) -> str:
     return (
         f"Note: an apostrophe was put before {counted(n_cells, 'cell')} that a spreadsheet would "
         "run as a formula."
-    )
-
-
-def _why_not_as_in_fit(saved: SavedModel, result: dict[str, Any], labelled: int | None) -> str:
-    """A sentence where the fit, on the same rows, told of another number of positives."""
-    prior = getattr(saved.model[-1], "class_prior_", None) if is_table_model(saved.model) else None
-    known = saved.notes.get("rows"), saved.notes.get("labelled")
-    if prior is None or known != (result["rows"], labelled):
-        return ""
-    fitted = prior * result["rows"]
-    if round(fitted) == round(result["expected_positives"]):
-        return ""
-    return (
-        f" The fit counted {fitted:,.0f}: its class prior of {prior:.1%} is estimated for the "
-        "table as a whole and is the better count; scores of rows are for ranking them."
     )
 
 
@@ -210,14 +189,19 @@ def read_labels(saved: SavedModel, frame, label: str) -> Labels:
     )
 
 
-def is_table_model(model) -> bool:
-    return isinstance(model, TablePipeline) and isinstance(model[0], TableEncoder)
+def last_step(model):
+    """The learner of a pipeline, or the model itself."""
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def encoder_of(model) -> TableEncoder | None:
+    """What reads tables for a model; None where it takes numbers only."""
+    first = model[0] if isinstance(model, Pipeline) else getattr(model, "reader_", None)
+    return first if isinstance(first, TableEncoder) else None
 
 
 def features(model, frame):
-    """The columns a model of Python's was fitted on; a table pipeline finds its own."""
-    if is_table_model(model):
-        return frame
+    """The columns that a model was fitted to, found by name."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise ValueError(
@@ -231,7 +215,7 @@ def features(model, frame):
                 + nearest(name, table.columns)
             )
     chosen = table.select(list(names))
-    for series in chosen.iter_columns():
+    for series in chosen.iter_columns() if encoder_of(model) is None else ():
         _refuse_what_is_no_cell(series, isinstance(model, Pipeline))
     return chosen.to_pandas() if table.implementation.is_pyarrow() else chosen.to_native()
 
@@ -246,6 +230,5 @@ def _refuse_what_is_no_cell(series, prepared: bool) -> None:
 
 
 def _unknown_values(model, frame) -> dict[str, list[str]]:
-    if is_table_model(model):
-        return model[0].unknown_values(frame)
-    return {}
+    encoder = encoder_of(model)
+    return {} if encoder is None else encoder.unknown_values(frame)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sarlearn.cli.predict import features, open_both, read_labels
+from sarlearn.cli.predict import features, last_step, open_both, read_labels
 from sarlearn.cli.terminal import (
     collected_warnings,
     command_line,
@@ -31,10 +31,10 @@ def report(
     """Write a report on a saved model and a table."""
     with collected_warnings() as messages, progress(f"Reading {table}"):
         saved, frame, label, id_column = open_both(model, table, label, id_column, reading)
-    if not hasattr(saved.model, "predict_propensity"):
+    learner = last_step(saved.model)
+    if not hasattr(learner, "predict_propensity"):
         raise ValueError(
-            f"{model} holds a {type(saved.model).__name__}, which has no propensity model to "
-            "report on."
+            f"{model} holds a {type(learner).__name__}, which has no propensity model to report on."
         )
     if label is None:
         raise ValueError(
@@ -45,7 +45,7 @@ def report(
     labels = read_labels(saved, frame, label)
     if labels.labelled.all() or not labels.labelled.any():
         raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
-    X, s = features(saved.model, frame), saved.model.classes_[labels.labelled.astype(int)]
+    X, s = features(saved.model, frame), learner.classes_[labels.labelled.astype(int)]
     checks = None
     if check:
         checks = run_checks(saved.model, X, s, n_jobs=jobs, random_state=seed, watch=progress)

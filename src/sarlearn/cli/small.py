@@ -9,7 +9,6 @@ from sarlearn.cli.terminal import STANDARD, print_json, print_rows, print_text, 
 def inspect(
     table: str,
     drop: tuple[str, ...],
-    raw: bool,
     reading: dict[str, Any],
     as_json: bool,
 ) -> None:
@@ -24,7 +23,7 @@ def inspect(
             frame = read_table(table, **reading)
             drop = split_names(frame, drop)
             check_columns(frame, "--drop", drop)
-            encoder = TableEncoder(drop=drop, skewed="raw" if raw else "log", dates="days")
+            encoder = TableEncoder(drop=drop)
             encoder.fit(frame)
     notes = list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))
     found = [column.to_dict() for column in encoder.readings_]
@@ -51,8 +50,6 @@ def inspect(
 
 
 def _remark(column: dict[str, Any]) -> str:
-    if column["kind"] == "date" and not column["dropped"]:
-        return f"{column['note']}; needs --dates days in a fit"
     return f"not used: {column['note']}" if column["dropped"] else column["note"]
 
 

@@ -78,6 +78,13 @@ class Roles:
         named = (self.label, self.id_column, self.weight, self.groups, *self.drop, *self.audits)
         return list(dict.fromkeys(name for name in named if name is not None))
 
+    def learned_from(self, columns) -> list[str]:
+        """Of the columns of a table those to learn from."""
+        found = [str(name) for name in columns if name not in self.left_out]
+        if not found:
+            raise ValueError("The table has no column to learn from.")
+        return found
+
     def in_table(self, frame) -> "Roles":
         """The same with lists (a,b) taken apart, and every column that was named checked."""
         propensity = split_names(frame, self.propensity)
@@ -133,11 +140,18 @@ class LabelledTable:
     def n_labelled(self) -> int:
         return int(self.s.sum())
 
-    def learned_from(self) -> tuple[Any, np.ndarray]:
-        """The table, of which the model leaves out what it should, and its labels."""
-        return self.frame, self.s
+    @property
+    def columns(self) -> list[str]:
+        """The columns to learn from."""
+        return self.roles.learned_from(self.frame.columns)
 
-    sample = learned_from  # a report looks at all rows
+    def learned_from(self) -> tuple[Any, np.ndarray]:
+        """The columns to learn from, and the labels."""
+        return self.frame[self.columns], self.s
+
+    def sample(self) -> tuple[Any, np.ndarray]:
+        """What a report looks at: all rows."""
+        return self.frame, self.s
 
     def known(self) -> dict[str, Any]:
         """What ``fit`` is told beside the labels."""

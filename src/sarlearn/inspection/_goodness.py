@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logit
-from sklearn.pipeline import Pipeline
 
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.goodness import LabelGrid, label_grid, nonlinear_terms, score_sums
@@ -250,7 +249,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     labelled = parts.labelled(s)
     grid = label_grid(_logit(parts.probability()), _logit(parts.propensity()), labelled)
     rows = sample_rows(labelled)
-    terms, names = _terms(model, parts, rows)
+    terms, names = _terms(parts, rows)
     Z, labelled = terms.transform(parts.rows(rows)), labelled[rows]
     driver_z, nonlinear_z = _score_tests(parts, Z, terms.column, labelled, rows)
     return GoodnessOfFit(
@@ -272,13 +271,11 @@ def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
     return np.sort(order[np.linspace(0, len(order) - 1, most).astype(np.intp)])
 
 
-def _terms(model, parts: Parts, rows: np.ndarray) -> tuple[Terms, list[str]]:
+def _terms(parts: Parts, rows: np.ndarray) -> tuple[Terms, list[str]]:
     """Every column as standardised terms without gaps, and what they are called."""
-    final = model[-1] if isinstance(model, Pipeline) else model
-    levels = getattr(getattr(final, "categories_", None), "by_column", {})
     X = parts.rows(rows)
-    terms = Terms.learn(X, np.arange(X.shape[1]), list(levels))
-    return terms, terms.names(parts.names, levels)
+    terms = Terms.learn(X, np.arange(X.shape[1]), list(parts.levels))
+    return terms, terms.names(parts.names, parts.levels)
 
 
 def _score_tests(parts: Parts, Z, column, labelled, rows) -> tuple[np.ndarray, np.ndarray]:

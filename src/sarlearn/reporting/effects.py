@@ -47,7 +47,7 @@ def propensity_odds(
             effect = _of_terms(final, attribute, coef)
         else:
             here = np.flatnonzero(np.isin(parts.propensity_positions, attribute.positions))
-            effect = _Effect(attribute.encode, coef[here])
+            effect = _Effect(attribute.encode, coef[here], mark=_mark(parts, attribute))
         rows += _odds_of(levels, attribute, effect, max_levels)
     return rows
 
@@ -62,7 +62,8 @@ def classifier_odds(
     levels = _Levels(parts, labelled, posterior, 1 - posterior)
     rows = []
     for attribute in parts.attributes:
-        effect = _Effect(attribute.encode, np.ravel(coef)[attribute.positions])
+        own = np.ravel(coef)[attribute.positions]
+        effect = _Effect(attribute.encode, own, mark=_mark(parts, attribute))
         rows += _odds_of(levels, attribute, effect, MAX_LEVELS)
     rows = [row for row in rows if not row["few"]]
     return sorted(rows, key=lambda row: -abs(np.log(row["odds_ratio"])))[:n_rows]
@@ -82,6 +83,13 @@ class _Effect:
         if self.covariance is None:
             return float(row @ self.coef), None
         return float(row @ self.coef), float(np.sqrt(row @ self.covariance @ row))
+
+
+def _mark(parts: Parts, attribute: Attribute) -> float:
+    """How much the column of gaps is larger where there is one."""
+    if parts.encoder is None or not parts.encoder.terms or not len(attribute.positions):
+        return 1.0
+    return float(1 / parts.encoder.terms_.scale[attribute.positions[-1]])
 
 
 def _of_terms(final: SARClassifier, attribute: Attribute, phi: np.ndarray) -> _Effect:

@@ -24,7 +24,6 @@ from sarlearn.reporting.candidates import candidates, review, shifted
 from sarlearn.reporting.checks import draw_rows
 from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
 from sarlearn.reporting.label_fit import compared_groups, label_fit
-from sarlearn.tables.dates import date_source
 
 MAX_PROPENSITY_ATTRIBUTES = 12
 MAX_IMPORTANCE = 12
@@ -244,7 +243,6 @@ def _data(parts: Parts, whole: dict[str, Any]) -> dict[str, Any]:
 def _column_list(parts: Parts) -> list[dict[str, Any]]:
     """How each column was read: by the encoder in the fit, or from what the matrix holds."""
     chosen = {attribute.name for attribute in parts.propensity_attributes}
-    chosen |= {date_source(name) for name in chosen}
     if parts.encoder is None:
         found = [_column(attribute) for attribute in parts.attributes]
     else:

@@ -184,7 +184,14 @@ def is_numeric(numbers: Numbers | None) -> bool:
     return not numbers.strays or len(set(numbers.values.values())) > 2
 
 
-def read_dates(cells: Counter) -> tuple[dict[str, date], Counter] | None:
+def is_month_first(cells: Iterable[str]) -> bool:
+    """Whether 03/04/2020 is the fourth of March: where another cell excludes the third of April,
+    which it is in most of the world."""
+    found = (_DAY_OR_MONTH_FIRST.fullmatch(cell.strip()) for cell in cells)
+    return any(int(parts[3]) > 12 for parts in found if parts)
+
+
+def read_dates(cells: Counter, month_first: bool) -> tuple[dict[str, date], Counter] | None:
     """Cells of text as dates, and those that are none; None where the column is not of dates."""
     iso: dict[str, tuple] = {}
     other: dict[str, tuple] = {}
@@ -196,8 +203,6 @@ def read_dates(cells: Counter) -> tuple[dict[str, date], Counter] | None:
             other[cell] = int(found[1]), int(found[3]), int(found[4]), found[2]
         else:
             strays[cell] += count
-    # 03/04/2020 is the third of April, as in most of the world, unless some row excludes it.
-    month_first = any(second > 12 for _, second, *_ in other.values())
     parts = dict(iso)
     for cell, (first, second, year, _) in other.items():
         day, month = (second, first) if month_first else (first, second)

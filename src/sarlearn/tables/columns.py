@@ -1,6 +1,8 @@
 """The columns of a data frame, of any library: what they hold, as numbers, words or dates."""
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Number
@@ -12,13 +14,108 @@ from sarlearn.tables.cells import (
     NumberStyle,
     are_codes,
     as_date,
+    is_month_first,
     is_numeric,
     read_dates,
     read_numbers,
 )
-from sarlearn.tables.readings import ColumnReading
 
 MISSING = "(missing)"
+_KINDS = {"numeric": "number", "category": "words", "date": "date", "time": "time"}
+# Of the cells that are no numbers so many are kept to be shown.
+_SHOWN = 10
+
+
+@dataclass
+class ColumnReading:
+    """One column: what it holds, what is missing, what was made of it.
+
+    Attributes
+    ----------
+    kind : {"numeric", "category", "date", "time"}
+    n_rows, n_gaps, n_levels : int
+        Number of rows, of empty cells, and of different values.
+    n_strays, strays : int and dict of str to int
+        Cells that are no number, or no date, and count as missing; some of them, the most frequent
+        first.
+    style, month_first : NumberStyle or None, and bool
+        How numbers in text are written, and dates.
+    number_share : float or None
+        Of words: the share that are numbers, where that is worth knowing.
+    n_pooled : int
+        Levels that share one, because each has few rows.
+    dropped : str
+        Why the column is not used; empty where it is.
+    """
+
+    name: str
+    kind: str
+    n_rows: int
+    n_gaps: int = 0
+    n_levels: int = 0
+    example: str = ""
+    n_strays: int = 0
+    strays: dict[str, int] = field(default_factory=dict)
+    style: NumberStyle | None = None
+    month_first: bool = False
+    number_share: float | None = None
+    scale: str = "linear"
+    n_pooled: int = 0
+    dropped: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def set_strays(self, strays: Counter) -> None:
+        self.n_strays = strays.total()
+        self.strays = dict(strays.most_common(_SHOWN))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and for reports."""
+        return {
+            "name": self.name,
+            "kind": _KINDS[self.kind],
+            "rows": self.n_rows,
+            "missing": self.n_gaps,
+            "not_read": self.n_strays,
+            "cells_not_read": dict(self.strays) if self.n_strays else {},
+            "levels": self.n_levels,
+            "pooled_levels": self.n_pooled,
+            "example": self.example,
+            "scale": self.scale,
+            "dropped": self.dropped,
+            "note": self.sentence(),
+        }
+
+    def sentence(self) -> str:
+        """What stands out, in words."""
+        said = [self.dropped] if self.dropped else []
+        if self.n_strays:
+            shown = ", ".join(repr(cell) for cell in list(self.strays)[:3])
+            more = ", ..." if len(self.strays) > 3 else ""
+            cells = "1 cell" if self.n_strays == 1 else f"{self.n_strays} cells"
+            said.append(f"{cells} taken as missing ({shown}{more})")
+        if not self.dropped:
+            said += self.notes
+            if self.scale == "log":
+                said.append("strongly skewed: enters on a logarithmic scale")
+            if self.n_pooled:
+                said.append(f"{self.n_pooled} rare levels count as one")
+        return "; ".join(said)
+
+
+def is_table(X) -> bool:
+    """Whether rows come with names of columns, all text: a data frame, in memory or on Dask, or
+    batches. Told without importing a library."""
+    names = column_names(X)
+    return bool(names) and all(isinstance(name, str) for name in names)
+
+
+def column_names(X) -> list:
+    """The names of the columns; none of a matrix."""
+    if hasattr(type(X), "features"):  # batches
+        return X.features()
+    if not hasattr(X, "shape") or isinstance(X, np.ndarray):
+        return []
+    return list(X.column_names if hasattr(type(X), "column_names") else getattr(X, "columns", ()))
 
 
 def as_frame(X):
@@ -29,8 +126,7 @@ def as_frame(X):
         frame = nw.from_native(X, eager_only=True)
     except TypeError as error:
         raise TypeError(
-            f"A table classifier needs a data frame of pandas, polars or pyarrow, and got "
-            f"{type(X).__name__}. For arrays use SAREMClassifier."
+            f"A table is a data frame of pandas, polars or pyarrow; got {type(X).__name__}."
         ) from error
     except nw.exceptions.DuplicateError:
         names = [str(name) for name in X.columns]
@@ -44,7 +140,7 @@ def as_frame(X):
     return frame
 
 
-def read_column(series, name: str, *, dropped: str = "") -> ColumnReading:
+def read_column(series, name: str, *, dropped: str = "", as_words: bool = False) -> ColumnReading:
     """How a column is read: as numbers, words or dates, with its gaps and what stands out.
 
     One that is not used, for the reason given, is only looked at.
@@ -58,6 +154,8 @@ def read_column(series, name: str, *, dropped: str = "") -> ColumnReading:
         return ColumnReading(name, kind, n_rows, n_gaps, example=example, dropped=dropped)
     if dtype.is_nested():
         raise ValueError(f"Column {name!r} holds lists or records ({dtype}); leave it out.")
+    if as_words or is_categorical(series):
+        return read_words(cell_counts(series, name), name, n_rows)
     if dtype.is_numeric():
         n_gaps = int(np.isnan(_floats(series, name, None)).sum())
         first = next((value for value in values_of(series.head(100)) if value is not None), None)
@@ -79,6 +177,21 @@ def read_column(series, name: str, *, dropped: str = "") -> ColumnReading:
     return read_counts(cell_counts(series, name), name, n_rows)
 
 
+def is_categorical(series) -> bool:
+    """Whether the type of a column says that it holds categories."""
+    import narwhals as nw
+
+    return isinstance(series.dtype, nw.Categorical | nw.Enum)
+
+
+def read_words(counts: Counter, name: str, n_rows: int) -> ColumnReading:
+    """A column that holds words, whatever they look like."""
+    first = next((value for value in counts if value is not None), None)
+    n_levels = len(counts) - (None in counts)
+    example = "" if first is None else word(first)
+    return ColumnReading(name, "category", n_rows, counts[None], n_levels, example)
+
+
 def cell_counts(series, name: str) -> Counter:
     """How often each value of a column of objects occurs, gaps as None."""
     if _is_text(series):
@@ -95,11 +208,8 @@ def cell_counts(series, name: str) -> Counter:
 
 def read_counts(counts: Counter, name: str, n_rows: int) -> ColumnReading:
     """How a column of text or objects is read, from how often each value occurs."""
-    n_gaps = counts.pop(None, 0)
-    first = next(iter(counts), None)
-    reading = ColumnReading(
-        name, "category", n_rows, n_gaps, len(counts), "" if first is None else word(first)
-    )
+    reading = read_words(counts, name, n_rows)
+    counts.pop(None, 0)
     if not counts:
         return reading
     if all(isinstance(value, date) for value in counts):
@@ -132,9 +242,10 @@ def _read_cells(cells: Counter, reading: ColumnReading) -> None:
         reading.set_strays(found.strays)
         reading.notes += found.style.words()
         return
-    dates = read_dates(cells)
+    month_first = is_month_first(cells)
+    dates = read_dates(cells, month_first)
     if dates is not None:
-        reading.kind = "date"
+        reading.kind, reading.month_first = "date", month_first
         reading.set_strays(dates[1])
         return
     if found is not None and len(found.values) > 10 and found.strays:
@@ -191,12 +302,6 @@ def _spread(distinct: list, codes: np.ndarray) -> np.ndarray:
     return values[codes]
 
 
-def is_constant(series) -> bool:
-    """Whether a column holds one value, or none: a value and a gap are two."""
-    values = values_of(series)
-    return all(value == values[0] for value in values)
-
-
 def numbers(frame, names: list[str], styles: dict[str, NumberStyle] | None = None) -> np.ndarray:
     """Columns as float64, gaps as NaN. Text is read in the given style, or the one it shows.
 
@@ -242,24 +347,26 @@ def text_numbers(values: list, style: NumberStyle | None) -> dict[Any, float]:
     return found
 
 
-def days(series, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Day numbers of a column of dates, NaN for gaps; and which cells are no dates."""
+def days(series, name: str, month_first: bool = False) -> np.ndarray:
+    """Day numbers of a column of dates, NaN for gaps and for cells that are no dates."""
     values = values_of(series)
-    different = set(values) - {None}
-    found = {value: as_date(value) for value in different if not isinstance(value, str)}
+    found = day_numbers(set(values) - {None}, name, month_first)
+    return np.array([found.get(value, np.nan) for value in values], dtype=np.float64)
+
+
+def day_numbers(values: Iterable, name: str, month_first: bool) -> dict[Any, float]:
+    """The day number of each value that is a date."""
+    found = {value: as_date(value) for value in values if not isinstance(value, str)}
     cells = Counter(value for value in values if isinstance(value, str))
     if cells:
-        read = read_dates(cells)
+        read = read_dates(cells, month_first)
         if read is None:
             raise ValueError(
                 f"Column {name!r} held dates when the model was fitted; now it holds "
                 f"{next(iter(cells))!r}."
             )
         found.update(read[0])
-    ordinals = {value: float(day.toordinal()) for value, day in found.items()}
-    result = np.array([ordinals.get(value, np.nan) for value in values], dtype=np.float64)
-    stray = np.array([value is not None and value not in ordinals for value in values], dtype=bool)
-    return result, stray
+    return {value: float(day.toordinal()) for value, day in found.items()}
 
 
 def words(frame, names: list[str]) -> np.ndarray:

@@ -1,17 +1,15 @@
-"""Turn a table as people have it into columns of numbers: filled, scaled, one column per level."""
+"""A table as people have it, read as columns of numbers: text as numbers, words as codes, days."""
 
-import contextlib
-import warnings
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
-from sarlearn._words import nearest
+from sarlearn._engine.terms import Terms
+from sarlearn._words import nearest, origin, output_name
 from sarlearn.backends import elsewhere, lazily
 from sarlearn.exceptions import (
     IdentifierColumnWarning,
@@ -22,96 +20,105 @@ from sarlearn.exceptions import (
 )
 from sarlearn.tables.columns import (
     MISSING,
+    ColumnReading,
     as_frame,
     coded_words,
+    days,
     numbers,
     read_column,
     text_numbers,
     values_of,
     words,
 )
-from sarlearn.tables.dates import date_columns, date_parts, expand, refuse_dates
-from sarlearn.tables.marks import OTHER, mark_words, n_marks
-from sarlearn.tables.names import origin, output_name
-from sarlearn.tables.oddities import tell_oddities
-from sarlearn.tables.readings import ColumnReading
-from sarlearn.tables.skew import log_unit, scaler_to, to_log
+from sarlearn.tables.scales import log_unit, tell_oddities, to_log
 
 MANY_LEVELS = 1000
+# Of a column with more levels than rows by half, and more than this, people are warned: it names
+# the rows.
+FEW_LEVELS = 30
+OTHER = "(other)"
 
 
 class TableEncoder(  # type: ignore[call-arg]
     TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
-    """Turn a data frame with mixed columns into a data frame of numbers.
+    """Read a data frame with mixed columns as a data frame of numbers.
 
-    Numeric columns are filled with the median and scaled to mean 0 and variance 1; where enough
-    cells are missing, a column ``name=(missing)`` marks them. A column of text that is nearly all
-    numbers counts as numeric: decimal commas, thousands separators, percent and currency signs are
-    understood, and cells that are no numbers are gaps, with a warning. Strongly skewed columns
-    without negative numbers enter as ``log(1 + x / m)``, with ``m`` the median of what is above
-    zero. Text, categories and truth values become one column per value (a single one for two
-    values), gaps being a value of their own and rare values sharing one. Values not seen in fit
-    count as rare, or as none of the known ones. Columns with one value, or none, are left out.
+    For scikit-learn's and the paper's learners, which take numbers only;
+    :class:`~sarlearn.SARClassifier` reads tables in the same way by itself. A column of text that
+    is nearly all numbers is numeric: decimal commas, thousands separators, percent and currency
+    signs are understood, and cells that are no numbers are gaps, with a warning. Strongly skewed
+    columns without negative numbers become ``log(1 + x / m)``, with ``m`` the median of what is
+    above zero. Dates become days since the first one. Text, categories and truth values become
+    codes 0, 1, ...; rare values share one, and values not seen in fit are gaps. Gaps are NaN.
 
     Parameters
     ----------
     drop : sequence of str
         Columns to leave out, such as an identifier or the label. They may be absent.
-    max_categories : int >= 2, default=30
-        The most columns one column of text becomes.
+    terms : bool, default=False
+        Whether columns become terms of linear models instead: a number, and whether it is missing;
+        a column per word; all with mean 0 and variance 1, and without gaps. Columns with one value,
+        or none, are left out.
     min_rows : int >= 1, default=10
-        Values of a column of text that fewer rows have share one column ``name=(other)``, where
-        there are two such values or more. So many gaps of a number are marked.
+        Values of a column of words that fewer rows have share one, ``(other)``, where there are two
+        such values or more.
     skewed : {"log", "raw"}, default="log"
         What is done with strongly skewed columns; "raw" leaves them as they are.
-    dates : {"refuse", "days"}, default="refuse"
-        What is done with columns of dates: they are refused with advice, or become the days since
-        the first date, the year and the weekday.
+    words : sequence of str
+        Columns of numbers that name something, such as codes: they are read as words.
 
     Attributes
     ----------
-    readings_ : list of ColumnReading
-        How each column of the table was read, in its order, also those that are not used.
+    readings_ : list
+        How each column of the table was read, in its order, also those that are not used: kind,
+        gaps, values, cells that are no numbers, and what stands out.
     kinds_ : dict of str to str
-        ``numeric`` or ``category`` for every column in use, in the order of the table. A column of
-        dates stands here with the columns it became.
+        ``numeric``, ``date`` or ``category`` for every column in use, in the order of the table.
+    levels_ : dict of str to list of str
+        What the codes of a column of words stand for.
     constant_ : list of str
-        Columns left out because they hold a single value.
+        Columns that hold a single value, or none.
     log_units_ : dict of str to float
         The ``m`` of each column that enters as ``log(1 + x / m)``.
     feature_names_out_ : list of str
-        Names of the encoded columns; :func:`origin` gives the column each came from.
+        Names of the encoded columns. Those of terms are ``age``, ``age=(missing)``, ``plan=basic``:
+        learners take ``"plan"`` for all columns made of it.
 
     See Also
     --------
-    sarlearn.make_table_classifier : A learner for tables, with this encoder before it.
+    sarlearn.SARClassifier : Takes tables as they are.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from sarlearn.tables import TableEncoder
+    >>> from sarlearn import TableEncoder
     >>> table = pd.DataFrame({"age": ["20,5", "40,5", None], "plan": ["a", "b", "c"]})
-    >>> TableEncoder(min_rows=1).fit_transform(table).round(2)
-        age  age=(missing)  plan=a  plan=b  plan=c
-    0 -1.22            0.0     1.0     0.0     0.0
-    1  1.22            0.0     0.0     1.0     0.0
-    2  0.00            1.0     0.0     0.0     1.0
+    >>> TableEncoder(min_rows=1).fit_transform(table)
+        age  plan
+    0  20.5   0.0
+    1  40.5   1.0
+    2   NaN   2.0
+    >>> TableEncoder(min_rows=1, terms=True).fit_transform(table).round(2)
+       age  age=(missing)  plan=a  plan=b  plan=c
+    0 -1.0          -0.71    1.41   -0.71   -0.71
+    1  1.0          -0.71   -0.71    1.41   -0.71
+    2  0.0           1.41   -0.71   -0.71    1.41
     """
 
     def __init__(
         self,
         drop: Sequence[str] = (),
-        max_categories: int = 30,
+        terms: bool = False,
         min_rows: int = 10,
         skewed: str = "log",
-        dates: str = "refuse",
+        words: Sequence[str] = (),
     ):
         self.drop = drop
-        self.max_categories = max_categories
+        self.terms = terms
         self.min_rows = min_rows
         self.skewed = skewed
-        self.dates = dates
+        self.words = words
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -121,30 +128,28 @@ class TableEncoder(  # type: ignore[call-arg]
 
     @elsewhere(dask="_fit_partitions", batches="_fit_batches")
     def fit(self, X, y=None):
-        """Learn the kinds, medians, scales and categories of the columns of ``X``.
+        """Learn how the columns of ``X`` are read.
 
-        A Dask DataFrame, or batches, are looked at once; medians are good to one part in 4,096.
+        A Dask DataFrame, or batches, are looked at once; which of their columns are skewed is told
+        from a sketch that is good to one part in 4,096.
         """
-        self._check_settings()
         frame = as_frame(X)
-        out = dict.fromkeys(self.drop, "left out")
-        readings = [read_column(frame[n], n, dropped=out.get(n, "")) for n in frame.columns]
-        self._set_readings(readings)
-        self.dates_ = date_columns(frame, self.readings_)
-        frame = self.expand(frame)
-        kinds = self._kinds(frame)
-        levels = {n: Counter(words(frame, [n])[:, 0]) for n in kinds if kinds[n] == "category"}
-        columns = {name: self._numbers(frame, [name]) for name in kinds if name not in levels}
-        constant = [name for name, column in columns.items() if self._is_constant(column)]
-        self._set_columns(X.columns, kinds, constant, levels)
-        if self.numeric_:
-            filled = np.hstack([columns[name] for name in self.numeric_])
-            for index, name in enumerate(self.numeric_):
-                self._set_scale(name, filled[:, index])
-            self._set_gaps(np.isnan(filled).sum(axis=0))
-            filled = self._imputer().fit_transform(filled)
-            self.scaler_ = scaler_to(self._to_scale(filled))
-        self.feature_names_out_ = self._output_names()
+        self._start(frame.columns)
+        for name in frame.columns:
+            out, as_words = name in self.drop, name in self.words
+            dropped = "left out" if out else ""
+            self._add(read_column(frame[name], name, dropped=dropped, as_words=as_words))
+        for name, kind in self.kinds_.items():
+            if kind == "category":
+                self._set_levels(name, Counter(words(frame, [name])[:, 0]))
+            elif kind == "date":
+                self._set_first_day(name, self._days(frame, name))
+            else:
+                self._set_scale(name, numbers(frame, [name], self.styles_)[:, 0])
+        self._finish()
+        if self.terms:
+            self.terms_ = Terms.learn(self._matrix(frame), self._varying(), self.coded())
+            self._name_terms()
         return self
 
     def _fit_batches(self, X, y=None):
@@ -153,229 +158,240 @@ class TableEncoder(  # type: ignore[call-arg]
 
     def _fit_partitions(self, X, y=None):
         from sarlearn.backends import each_part
-        from sarlearn.tables.sums import column_sums, imputer_of, merged, scaler_of
+        from sarlearn.tables.sums import column_sums, merged, terms_of
 
-        self._check_settings()
-        found = merged(each_part(X, column_sums, tuple(self.drop)))
-        dated = [name for name, sums in found.items() if sums.reading.kind == "date"]
-        if dated and self.dates == "days":
-            raise ValueError(
-                f"Columns of dates ({', '.join(dated)}) become numbers only for rows in memory; "
-                "elsewhere turn them into numbers first, or leave them out."
-            )
-        left_out = {n: ColumnReading(n, "category", 0, dropped="left out") for n in self.drop}
-        self._set_readings([found[n].reading if n in found else left_out[n] for n in X.columns])
-        self.dates_ = {}
-        kinds = {name: found[name].reading.kind for name in found}
-        levels = {name: found[name].levels for name in kinds if kinds[name] == "category"}
-        numeric = [name for name in kinds if kinds[name] == "numeric"]
-        constant = [name for name in numeric if found[name].is_constant(self.min_rows)]
-        self._set_columns(X.columns, kinds, constant, levels)
-        if self.numeric_:
-            columns = [found[name] for name in self.numeric_]
-            for name, column in zip(self.numeric_, columns, strict=True):
-                self._set_scale(name, *column.spread)
-            self._set_gaps([column.n_rows - column.n_known for column in columns])
-            imputer_of(columns, self._imputer())
-            self.scaler_ = scaler_of(columns, [self.log_units_.get(n) for n in self.numeric_])
-        self.feature_names_out_ = self._output_names()
+        columns = X.features() if hasattr(X, "features") else list(X.columns)
+        self._start(columns)
+        found = merged(each_part(X, column_sums, tuple(self.drop), tuple(self.words)))
+        for name in columns:
+            left_out = ColumnReading(name, "category", 0, dropped="left out")
+            self._add(found[name].reading if name in found else left_out)
+        for name, kind in self.kinds_.items():
+            if kind == "category":
+                self._set_levels(name, found[name].levels)
+            elif kind == "date":
+                self._set_first_day(name, np.array([found[name].low]))
+                found[name].mean -= self.first_days_[name]
+            else:
+                self._set_scale(name, *found[name].spread)
+        self._finish()
+        if self.terms:
+            used = [found[name] for name in self.kinds_]
+            units = [self.log_units_.get(name) for name in self.kinds_]
+            codes = [self._codes_of(name) for name in self.kinds_]
+            self.terms_ = terms_of(used, units, codes, self._varying())
+            self._name_terms()
         return self
 
-    def _check_settings(self) -> None:
-        for name, accepted in (("skewed", ("log", "raw")), ("dates", ("refuse", "days"))):
-            if getattr(self, name) not in accepted:
-                raise ValueError(
-                    f"{name} must be {' or '.join(map(repr, accepted))}; got "
-                    f"{getattr(self, name)!r}."
-                )
+    # -- what is learned of each column ----------------------------------------------------------
 
-    def _set_readings(self, readings: list[ColumnReading]) -> None:
-        self.readings_ = readings
-        self._by_name = {reading.name: reading for reading in readings}
-        used = [reading for reading in readings if not reading.dropped]
-        refuse_dates([r.name for r in used if r.kind == "date"], self.dates)
-        refuse_dates([r.name for r in used if r.kind == "time"], "refuse")
-        self.styles_ = {r.name: r.style for r in used if r.style is not None}
-        self.log_units_: dict[str, float] = {}
-        for reading in used:
-            if reading.n_strays:
-                what = "dates" if reading.kind == "date" else "numbers"
-                warn(StrayCellsWarning(reading.name, what, reading.strays, reading.n_rows))
-            if reading.number_share is not None:
-                warn(MostlyNumbersWarning(reading.name, reading.number_share, reading.strays))
-
-    def _kinds(self, frame) -> dict[str, str]:
-        """The kind of each column in use, with those that dates became."""
-        kinds: dict[str, str] = {}
-        for reading in self.readings_:
-            if reading.dropped:
-                continue
-            if reading.kind == "date":
-                parts = date_parts(reading.name, self.dates_[reading.name])
-                reading.notes.append(
-                    "became " + ", ".join(part.split(" (")[-1][:-1] for part in parts)
-                )
-                kinds |= dict(zip(parts, ("numeric", "numeric", "category"), strict=True))
-            else:
-                kinds[reading.name] = reading.kind
-        return kinds
-
-    def _set_columns(self, columns, kinds: dict[str, str], constant: list[str], levels) -> None:
+    def _start(self, columns) -> None:
+        if self.skewed not in ("log", "raw"):
+            raise ValueError(f"skewed must be 'log' or 'raw'; got {self.skewed!r}.")
         self.feature_names_in_ = np.asarray(columns, dtype=object)
         self.n_features_in_ = len(columns)
-        kept = {name: self._kept_levels(name, counts) for name, counts in levels.items()}
-        constant = [n for n in kinds if n in constant or (n in kept and len(kept[n]) < 2)]
-        self.constant_ = constant
-        for name in constant:
-            if name in self._by_name:
-                pooled = name in levels and len(levels[name]) > 1
-                why = f"no value has {self.min_rows} rows" if pooled else "holds a single value"
-                self._by_name[name].dropped = why if self._by_name[name].n_levels else "empty"
-        self.kinds_ = {name: kind for name, kind in kinds.items() if name not in constant}
-        if not self.kinds_:
-            raise ValueError("The table has no column with more than one value to learn from.")
-        self.numeric_ = [name for name, kind in self.kinds_.items() if kind == "numeric"]
-        self.categorical_ = [name for name, kind in self.kinds_.items() if kind == "category"]
-        self.rare_levels_ = {
-            name: sorted(set(levels[name]) - set(kept[name]))
-            for name in self.categorical_
-            if OTHER in kept[name]
-        }
-        if self.categorical_:
-            self._one_hot([kept[name] for name in self.categorical_])
+        for name in self.words:
+            if name not in columns:
+                raise ValueError(f"words: no column {name!r}.{nearest(name, columns)}")
+        self.readings_: list[ColumnReading] = []
+        self.kinds_: dict[str, str] = {}
+        self.styles_: dict = {}
+        self.log_units_: dict[str, float] = {}
+        self.first_days_: dict[str, int] = {}
+        self.levels_: dict[str, list[str]] = {}
+        self.rare_levels_: dict[str, list[str]] = {}
 
-    def _is_constant(self, column: np.ndarray) -> bool:
-        """Whether a number has one value; a value and gaps that are marked are two."""
-        known = column[~np.isnan(column)]
-        return not len(known) or bool(
-            len(column) - len(known) < self.min_rows and (known == known[0]).all()
-        )
+    def _add(self, reading: ColumnReading) -> None:
+        self.readings_.append(reading)
+        if reading.dropped:
+            return
+        if reading.kind == "time":
+            raise ValueError(
+                f"Column {reading.name!r} holds times of day or spans of time. Turn them into "
+                "numbers, or leave the column out (--drop on the command line)."
+            )
+        self.kinds_[reading.name] = reading.kind
+        if reading.style is not None:
+            self.styles_[reading.name] = reading.style
+        if reading.n_strays:
+            what = "dates" if reading.kind == "date" else "numbers"
+            warn(StrayCellsWarning(reading.name, what, reading.strays, reading.n_rows))
+        if reading.number_share is not None:
+            warn(MostlyNumbersWarning(reading.name, reading.number_share, reading.strays))
 
-    def _kept_levels(self, name: str, counts: Counter) -> list[str]:
-        """The levels of a column that get a column of their own; the others share one."""
+    def _reading(self, name: str) -> ColumnReading:
+        return next(reading for reading in self.readings_ if reading.name == name)
+
+    def _set_levels(self, name: str, counts: Counter) -> None:
+        """Codes of words: in the order of the words, rare ones last and together."""
+        counts.pop(MISSING, None)
         ranked = sorted(counts, key=lambda level: (-counts[level], level))
         kept = [level for level in ranked if counts[level] >= self.min_rows]
         if len(ranked) - len(kept) < 2:  # a rare level alone has nobody to be pooled with
             kept = ranked
-        if len(kept) > self.max_categories or (
-            len(kept) < len(ranked) and len(kept) == self.max_categories
-        ):
-            kept = kept[: self.max_categories - 1]
-        n_rows, pooled = counts.total(), len(ranked) - len(kept)
-        if name in self._by_name:
-            self._by_name[name].n_pooled = pooled
-        if len(counts) > self.max_categories and 2 * len(counts) > n_rows:
+        rare, n_rows = sorted(set(ranked) - set(kept)), self._reading(name).n_rows
+        self._reading(name).n_pooled = len(rare)
+        if len(counts) > FEW_LEVELS and 2 * len(counts) > n_rows:
             warn(IdentifierColumnWarning(name, len(counts), n_rows))
         elif len(counts) >= MANY_LEVELS:
             share = 1 - sum(counts[level] for level in kept) / n_rows
-            warn(ManyLevelsWarning(name, len(counts), len(kept), share))
-        own = [level for level in sorted(kept) if level != OTHER or not pooled]
-        return own + ([OTHER] if pooled else [])
+            warn(ManyLevelsWarning(name, len(counts), len(kept) + 1, share))
+        own = [level for level in sorted(kept) if level != OTHER or not rare]
+        self.levels_[name] = own + ([OTHER] if rare else [])
+        if rare:
+            self.rare_levels_[name] = rare
+
+    def _set_first_day(self, name: str, ordinals: np.ndarray) -> None:
+        known = ordinals[np.isfinite(ordinals)]
+        self.first_days_[name] = int(known.min()) if len(known) else 1
+        first = date.fromordinal(self.first_days_[name]).isoformat()
+        self._reading(name).notes.append(f"read as days since {first}")
 
     def _set_scale(self, name: str, values: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Take a strongly skewed column on a logarithmic scale."""
-        if name in self._by_name:  # not made of a date
-            tell_oddities(name, values, weights)
+        tell_oddities(name, values, weights)
         unit = log_unit(values, weights) if self.skewed == "log" else None
         if unit is not None:
             self.log_units_[name] = unit
-            if name in self._by_name:
-                self._by_name[name].scale = "log"
+            self._reading(name).scale = "log"
 
-    def _to_scale(self, filled: np.ndarray) -> np.ndarray:
-        """Numeric columns with the skewed ones on their logarithmic scale."""
-        for index, name in enumerate(self.numeric_):
-            if name in self.log_units_:
-                filled[:, index] = to_log(filled[:, index], self.log_units_[name])
-        return filled
+    def _finish(self) -> None:
+        """Which columns hold nothing, and the names of the columns."""
+        self.constant_, self.empty_ = [], []
+        for name in self.kinds_:
+            reading = self._reading(name)
+            alone = name in self.levels_ and len(self.levels_[name]) == 1
+            if not reading.n_levels:
+                self.empty_.append(name)
+                reading.dropped = "empty"
+            elif (alone or reading.n_levels == 1) and not reading.n_gaps + reading.n_strays:
+                pooled = alone and reading.n_levels > 1
+                why = f"no value has {self.min_rows} rows" if pooled else "holds a single value"
+                reading.dropped = why
+            if reading.dropped:
+                self.constant_.append(name)
+        if len(self.constant_) == len(self.kinds_):
+            raise ValueError("The table has no column with more than one value to learn from.")
+        self.feature_names_out_ = list(self.kinds_)
 
-    def _imputer(self) -> SimpleImputer:
-        self.imputer_ = SimpleImputer(strategy="median")
-        return self.imputer_
+    def coded(self) -> list[int]:
+        """The places of the columns that hold codes of words."""
+        return [j for j, name in enumerate(self.kinds_) if name in self.levels_]
 
-    def _set_gaps(self, n_gaps: Sequence[int]) -> None:
-        """Which numeric columns get one that marks their gaps: those with enough of them."""
-        pairs = zip(self.numeric_, n_gaps, strict=True)
-        self.gaps_ = [name for name, n in pairs if n >= self.min_rows]
+    def mixed(self) -> bool:
+        """Whether any column holds more than plain numbers."""
+        return bool(self.levels_ or self.first_days_ or self.styles_)
 
-    def _one_hot(self, levels: list[list[str]]) -> None:
-        self.one_hot_ = OneHotEncoder(
-            categories=[np.array(known, dtype=object) for known in levels],
-            drop="if_binary",
-            handle_unknown="ignore",
-            sparse_output=False,
-        )
-        length = max(map(len, levels))
-        rows = [known + known[:1] * (length - len(known)) for known in levels]
-        with _no_warnings():
-            self.one_hot_.fit(np.array(rows, dtype=object).T)
+    def levels_by_place(self) -> dict[int, list[str]]:
+        """What the codes of columns stand for."""
+        return {j: self.levels_[name] for j, name in enumerate(self.kinds_) if name in self.levels_}
 
-    def _output_names(self) -> list[str]:
-        names = [output_name(name) for name in self.numeric_]
-        if self.numeric_:
-            names += [output_name(name, MISSING) for name in self.gaps_]
-        return names + (self._one_hot_names() if self.categorical_ else [])
+    def _varying(self) -> np.ndarray:
+        places = [j for j, name in enumerate(self.kinds_) if name not in self.constant_]
+        return np.array(places, dtype=np.intp)
 
-    def _one_hot_names(self) -> list[str]:
-        names: list[str] = []
-        positions = [str(index) for index in range(len(self.categorical_))]
-        for encoded in self.one_hot_.get_feature_names_out(positions):
-            position, _, category = encoded.partition("_")
-            names.append(output_name(self.categorical_[int(position)], category))
-        return names
+    def _name_terms(self) -> None:
+        names = [output_name(name) for name in self.kinds_]
+        self.feature_names_out_ = self.terms_.names(names, self.levels_by_place())
 
-    def expand(self, frame):
-        """The table with its columns of dates as numbers and weekdays."""
-        return expand(frame, self.dates_)
+    # -- tables as numbers -----------------------------------------------------------------------
 
-    def _numbers(self, frame, names: list[str]) -> np.ndarray:
-        return numbers(frame, names, self.styles_)
+    @elsewhere(dask="_fit_and_transform", batches="_fit_and_transform")
+    def fit_transform(self, X, y=None, **fit_params):
+        """``fit(X).transform(X)``, which tells of cells that are no numbers once."""
+        return self.fit(X, y)._native(X, as_frame(X))
 
-    def _set_words(self, frame, out: np.ndarray) -> None:
-        """Mark the words of each row in ``out``, which holds zeros."""
-        first = 0
-        for name, known in zip(self.categorical_, self.one_hot_.categories_, strict=True):
-            last = first + n_marks(known)
-            pooled = known[-1] == OTHER and name in self.rare_levels_
-            mark_words(*coded_words(frame[name]), known, out[:, first:last], pooled=pooled)
-            first = last
+    def _fit_and_transform(self, X, y=None, **fit_params):
+        return self.fit(X, y).transform(X)
 
     @lazily(lambda encoder: {"columns": encoder.feature_names_out_})
     def transform(self, X):
         """Encode a table; columns are found by name, others than those of fit are ignored."""
-        import narwhals as nw
-
         check_is_fitted(self)
         frame = as_frame(X)
-        for name in [*self.dates_, *(n for n in self.kinds_ if n in self._by_name)]:
+        for name in self.kinds_:
             if name not in frame.columns:
                 raise ValueError(
                     f"The table has no column {name!r}, which the model uses."
                     + nearest(name, frame.columns)
                 )
-        frame = self.expand(frame)
-        encoded = np.zeros((len(frame), len(self.feature_names_out_)))
-        n_numbers = len(self.numeric_) + len(self.gaps_) if self.numeric_ else 0
-        if self.numeric_:
-            self._warn_of_strays(frame)
-            raw = self._numbers(frame, self.numeric_)
-            filled = self._to_scale(self.imputer_.transform(raw))
-            encoded[:, : len(self.numeric_)] = self.scaler_.transform(filled)
-            marked = [self.numeric_.index(name) for name in self.gaps_]
-            encoded[:, len(self.numeric_) : n_numbers] = np.isnan(raw[:, marked])
-        if self.categorical_:
-            self._set_words(frame, encoded[:, n_numbers:])
+        self._warn_of_strays(frame)
+        return self._native(X, frame)
+
+    def _native(self, X, frame):
+        """The encoded table, in the library of the table."""
+        import narwhals as nw
+
+        encoded = self._matrix(frame)
+        if self.terms:
+            encoded = self.terms_.transform(encoded)
+        names = self.feature_names_out_
         if frame.implementation.is_pandas():
             import pandas as pd
 
-            names = self.feature_names_out_
             return pd.DataFrame(encoded, index=X.index, columns=names, copy=False)
-        result = nw.from_numpy(encoded, self.feature_names_out_, backend=frame.implementation)
-        return result.to_native()
+        return nw.from_numpy(encoded, names, backend=frame.implementation).to_native()
+
+    def _matrix(self, frame) -> np.ndarray:
+        out = np.empty((len(frame), len(self.kinds_)))
+        for j, (name, kind) in enumerate(self.kinds_.items()):
+            if name in self.empty_:
+                out[:, j] = 0.0
+            elif kind == "category":
+                codes, distinct = coded_words(frame[name])
+                known = self._codes_of(name)
+                out[:, j] = np.array([known.get(word, np.nan) for word in distinct])[codes]
+            else:
+                out[:, j] = self.scaled(name, self.read(frame, name))
+        return out
+
+    def _codes_of(self, name: str) -> dict[str, float]:
+        """The code of each word of a column; rare ones have that of the last level."""
+        levels = self.levels_.get(name, [])
+        codes = {word: float(code) for code, word in enumerate(levels)}
+        return codes | dict.fromkeys(self.rare_levels_.get(name, ()), len(levels) - 1.0)
+
+    def read(self, frame, name: str) -> np.ndarray:
+        """A column as people read it: numbers, days since the first date, or words."""
+        if self.kinds_[name] == "category":
+            return words(frame, [name])[:, 0]
+        if self.kinds_[name] == "date":
+            return self._days(frame, name) - self.first_days_[name]
+        return numbers(frame, [name], self.styles_)[:, 0]
+
+    def _days(self, frame, name: str) -> np.ndarray:
+        return days(frame[name], name, self._reading(name).month_first)
+
+    def scaled(self, name: str, values) -> np.ndarray:
+        """Numbers of a column on the scale on which it enters."""
+        values = np.asarray(values, dtype=float)
+        unit = self.log_units_.get(name)
+        return values if unit is None else to_log(values, unit)
+
+    def encode_values(self, column: str, values) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of a column's encoded columns, and their contents for the given values."""
+        place = list(self.kinds_).index(column)
+        if column in self.levels_:
+            codes = self._codes_of(column)
+            encoded = np.array([codes.get(str(value), np.nan) for value in values])
+        else:
+            encoded = self.scaled(column, values)
+        if not self.terms:
+            return np.array([place]), encoded[:, None]
+        positions = np.flatnonzero(self.terms_.column == place)
+        block = np.full((len(encoded), len(self.kinds_)), np.nan)
+        block[:, place] = encoded
+        return positions, self.terms_.part(positions).transform(block)
+
+    def category_of_output(self, position: int) -> str | None:
+        """The category an encoded column stands for; None for a number."""
+        name = self.feature_names_out_[position]
+        prefix = output_name(origin(name), "")
+        return name[len(prefix) :] if self.terms and name.startswith(prefix) else None
 
     def _warn_of_strays(self, frame) -> None:
-        for name in self.numeric_:
-            if name not in frame.columns or frame[name].dtype.is_numeric():
+        for name, kind in self.kinds_.items():
+            if kind != "numeric" or frame[name].dtype.is_numeric():
                 continue
             values = values_of(frame[name])
             read = text_numbers(values, self.styles_.get(name))
@@ -385,50 +401,16 @@ class TableEncoder(  # type: ignore[call-arg]
                 warn(StrayCellsWarning(name, "numbers", cells, len(values)))
 
     def unknown_values(self, X) -> dict[str, list[str]]:
-        """Values of categorical columns that fit did not see, by column."""
+        """Words of a table that fit did not see, by column."""
         check_is_fitted(self)
-        if not self.categorical_:
-            return {}
-        texts = words(self.expand(as_frame(X)), self.categorical_)
-        found = {}
-        known = self.one_hot_.categories_
-        for name, column, seen in zip(self.categorical_, texts.T, known, strict=True):
-            unseen = sorted(set(column) - set(seen) - set(self.rare_levels_.get(name, ())))
+        frame, found = as_frame(X), {}
+        for name in self.levels_:
+            unseen = set(words(frame, [name])[:, 0]) - set(self._codes_of(name)) - {MISSING}
             if unseen:
-                found[name] = unseen
+                found[name] = sorted(unseen)
         return found
-
-    def encode_values(self, column: str, values) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of a column's encoded columns, and their contents for the given values."""
-        positions = np.flatnonzero([origin(name) == column for name in self.feature_names_out_])
-        block = np.zeros((len(values), len(positions)))
-        if self.kinds_[column] == "numeric":
-            index = self.numeric_.index(column)
-            center, scale = self.scaler_.mean_[index], self.scaler_.scale_[index]
-            numbers = np.asarray(values, dtype=float)
-            if column in self.log_units_:
-                numbers = to_log(numbers, self.log_units_[column])
-            block[:, 0] = (numbers - center) / scale
-        else:
-            known = self.one_hot_.categories_[self.categorical_.index(column)]
-            texts = [str(value) for value in values]
-            mark_words(np.arange(len(texts)), texts, known, block, pooled=OTHER in known)
-        return positions, block
-
-    def category_of_output(self, position: int) -> str | None:
-        """The category an encoded column stands for; None for a number."""
-        name = self.feature_names_out_[position]
-        prefix = output_name(origin(name), "")
-        return name[len(prefix) :] if name.startswith(prefix) else None
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the encoded columns."""
         check_is_fitted(self)
         return np.asarray(self.feature_names_out_, dtype=object)
-
-
-@contextlib.contextmanager
-def _no_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield

@@ -1,8 +1,8 @@
 """The columns of a table in partitions: what an encoder learns, from one pass over them.
 
 Each partition gives counts, sums and a sorted sketch of every column; together they say what the
-whole table would. Medians are exact up to :data:`SKETCH` values per partition, and beyond that off
-by at most one part in as many.
+whole table would. Quantiles are exact up to :data:`SKETCH` values per partition, and beyond that
+off by at most one part in as many.
 """
 
 from collections import Counter
@@ -10,21 +10,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import StandardScaler
 
+from sarlearn._engine.terms import LEVEL, MAX_LEVELS, VALUE, Terms
+from sarlearn._engine.terms import MISSING as GAP
 from sarlearn.tables.columns import (
-    MISSING,
+    ColumnReading,
     as_frame,
     cell_counts,
+    day_numbers,
+    days,
+    is_categorical,
     numbers,
     read_column,
     read_counts,
+    read_words,
     text_numbers,
     word,
 )
-from sarlearn.tables.readings import ColumnReading
-from sarlearn.tables.skew import quantiles, to_log
+from sarlearn.tables.scales import to_log
 
 SKETCH = 4096
 # Sketches of so many partitions are kept as they are; more become one of half as many values.
@@ -43,6 +46,7 @@ class ColumnSums:
     high: float = -np.inf
     sketch: list[tuple[np.ndarray, float]] = field(default_factory=list)
     cells: Counter = field(default_factory=Counter)  # of values, where not of a numeric type
+    as_words: bool = False  # whatever the cells look like
 
     @property
     def n_rows(self) -> int:
@@ -65,10 +69,9 @@ class ColumnSums:
         self.cells = self.cells + other.cells
         return self
 
-    def is_constant(self, min_rows: int) -> bool:
-        """Whether a number has one value; a value and gaps that are marked are two."""
-        n_gaps = self.n_rows - self.n_known
-        return self.n_known == 0 or (self.low == self.high and n_gaps < min_rows)
+    @property
+    def n_gaps(self) -> int:
+        return self.reading.n_gaps + self.reading.n_strays
 
     @property
     def levels(self) -> Counter:
@@ -76,51 +79,45 @@ class ColumnSums:
         found: Counter = Counter()
         for value, count in self.cells.items():
             found[word(value)] += count
-        if self.reading.n_gaps:
-            found[MISSING] += self.reading.n_gaps
         return found
 
     @property
     def spread(self) -> tuple[np.ndarray, np.ndarray]:
         """Known values, or evenly spaced ones of them, and how many rows each stands for."""
+        if not self.sketch:
+            return np.empty(0), np.empty(0)
         values = np.concatenate([values for values, _ in self.sketch])
         return values, np.concatenate([np.full(len(v), weight) for v, weight in self.sketch])
 
-    @property
-    def median(self) -> float:
+    def moments(self, unit: float | None) -> tuple[float, float]:
+        """Mean and standard deviation of what is known, on the column's scale."""
+        if unit is None:
+            return self.mean, float(np.sqrt(self.squares / max(self.n_known, 1)))
         values, weights = self.spread
-        if np.all(weights == 1):
-            return float(np.median(values))
-        return float(quantiles(values, weights, (0.5,))[0])
-
-    def filled(self, unit: float | None) -> tuple[float, float]:
-        """Mean and variance once the gaps hold the median, on the column's scale."""
-        mean, squares, median = self.mean, self.squares, self.median
-        if unit is not None:
-            values, weights = self.spread
-            values, median = to_log(values, unit), float(to_log(np.array(median), unit))
-            mean = float(np.average(values, weights=weights))
-            squares = float(weights @ (values - mean) ** 2) * self.n_known / weights.sum()
-        gaps = self.n_rows - self.n_known
-        apart = median - mean
-        squares += apart**2 * self.n_known * gaps / self.n_rows
-        return mean + apart * gaps / self.n_rows, squares / self.n_rows
+        values = to_log(values, unit)
+        mean = float(np.average(values, weights=weights))
+        return mean, float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
 
 
-def column_sums(table, drop: tuple[str, ...]) -> dict[str, ColumnSums]:
+def column_sums(table, drop: tuple[str, ...], as_words: tuple[str, ...]) -> dict[str, ColumnSums]:
     """The sums of one partition, by column."""
     frame = as_frame(table)
-    return {name: _sums_of(frame, name) for name in frame.columns if name not in drop}
+    return {n: _sums_of(frame, n, n in as_words) for n in frame.columns if n not in drop}
 
 
-def _sums_of(frame, name: str) -> ColumnSums:
+def _sums_of(frame, name: str, as_words: bool) -> ColumnSums:
     series = frame[name]
-    if not series.dtype.is_numeric():
+    as_words = as_words or is_categorical(series)
+    if as_words or not series.dtype.is_numeric():
         if series.dtype.is_temporal() or series.dtype.is_nested():
-            return ColumnSums(read_column(series, name))
+            out = ColumnSums(read_column(series, name))
+            if out.reading.kind == "date":
+                _add_numbers(out, days(series, name))
+            return out
         cells = cell_counts(series, name)
         n_gaps = cells.pop(None, 0)
-        return ColumnSums(ColumnReading(name, "category", len(series), n_gaps), cells=cells)
+        reading = ColumnReading(name, "category", len(series), n_gaps)
+        return ColumnSums(reading, cells=cells, as_words=as_words)
     out = ColumnSums(read_column(series, name))
     _add_numbers(out, numbers(frame, [name])[:, 0])
     return out
@@ -165,8 +162,8 @@ def merged(parts: Iterable[dict[str, ColumnSums]]) -> dict[str, ColumnSums]:
     for name, sums in total.items():
         if sums.cells:
             _read_cells(name, sums)
-        elif sums.reading.kind == "numeric":
-            sums.reading.n_levels = len(np.unique(sums.spread[0])) if sums.sketch else 0
+        elif sums.sketch:
+            sums.reading.n_levels = len(np.unique(sums.spread[0]))
     return total
 
 
@@ -178,25 +175,54 @@ def _read_cells(name: str, sums: ColumnSums) -> None:
     cells = Counter(sums.cells)
     if sums.reading.n_gaps:
         cells[None] = sums.reading.n_gaps
-    sums.reading = read_counts(cells, name, sums.n_rows)
-    if sums.reading.kind == "numeric":
+    read = read_words if sums.as_words else read_counts
+    sums.reading = read(cells, name, sums.n_rows)
+    if sums.reading.kind == "date":
+        found = day_numbers(sums.cells, name, sums.reading.month_first)
+    elif sums.reading.kind == "numeric":
         found = text_numbers(list(sums.cells), sums.reading.style)
-        counts = [sums.cells[value] for value in found]
-        _add_numbers(sums, np.repeat(np.array(list(found.values())), counts))
+    else:
+        return
+    counts = [sums.cells[value] for value in found]
+    _add_numbers(sums, np.repeat(np.array(list(found.values())), counts))
 
 
-def imputer_of(columns: list[ColumnSums], imputer: SimpleImputer) -> SimpleImputer:
-    """The imputer fitted to a row that has these medians."""
-    medians = np.array([column.median for column in columns])
-    return imputer.fit(medians[None, :])
+def terms_of(
+    columns: list[ColumnSums],
+    units: list[float | None],
+    codes: list[dict[str, float]],
+    chosen: np.ndarray,
+) -> Terms:
+    """What :meth:`Terms.learn` would make of the columns, from their sums.
+
+    ``units`` are those of logarithmic scales, ``codes`` of words by column.
+    """
+    found = []
+    for j in chosen.tolist():
+        sums = columns[j]
+        if codes[j]:
+            found += [(j, LEVEL, code, *_of_share(p)) for code, p in _shares(sums, codes[j])]
+        else:
+            mean, spread = sums.moments(units[j])
+            found.append((j, VALUE, np.nan, mean, spread if spread > 1e-12 * abs(mean) else 1.0))
+        if sums.n_gaps:
+            found.append((j, GAP, np.nan, *_of_share(sums.n_gaps / sums.n_rows)))
+    column, kind, level, center, scale = (np.array(each) for each in zip(*found, strict=True))
+    return Terms(column, kind.astype(np.int8), level.astype(float), center, scale)
 
 
-def scaler_of(columns: list[ColumnSums], units: list[float | None]) -> StandardScaler:
-    """A scaler with the means and variances of the filled columns, each on its scale."""
-    pairs = zip(columns, units, strict=True)
-    mean, variance = np.array([column.filled(unit) for column, unit in pairs]).T
-    spread = np.sqrt(variance)
-    scaler = StandardScaler().fit(np.array([mean - spread, mean + spread]))
-    scaler.mean_, scaler.var_, scaler.scale_ = mean, variance, np.where(spread > 0, spread, 1.0)
-    scaler.n_samples_seen_ = columns[0].n_rows
-    return scaler
+def _shares(sums: ColumnSums, codes: dict[str, float]) -> list[tuple[float, float]]:
+    """The codes that get a term, and the share of rows with each."""
+    counts: Counter = Counter()
+    for level, count in sums.levels.items():
+        counts[codes[level]] += count
+    if len(counts) == 2:
+        counts.pop(min(counts))
+    kept = sorted(counts, key=lambda code: (-counts[code], code))[:MAX_LEVELS]
+    return [(code, counts[code] / sums.n_rows) for code in sorted(kept)]
+
+
+def _of_share(share: float) -> tuple[float, float]:
+    """Mean and standard deviation of a mark that a share of the rows carries."""
+    spread = float(np.sqrt(share * (1 - share)))
+    return share, spread if spread > 1e-12 * share else 1.0

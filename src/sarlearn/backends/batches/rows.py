@@ -112,7 +112,11 @@ class BatchRows(Rows):
 
 
 def read_rows(
-    batches: Batches, label, weight, encode: Callable[[np.ndarray], tuple]
+    batches: Batches,
+    label,
+    weight,
+    encode: Callable[[np.ndarray], tuple],
+    allow_nan: bool = False,
 ) -> tuple[Rows, np.ndarray]:
     """Checked rows that know their labels and weights, and the two label values: one pass.
 
@@ -131,7 +135,7 @@ def read_rows(
     n_columns = len(batches.features(label, weight))
     block_rows = min(max(512, BLOCK_ELEMENTS // max(n_columns, 1)), source.CHUNK_ROWS)
     for frame, further in ahead(batches.frames(block_rows, label, weight)):
-        X, s = to_matrix(frame, n_read), column_of(further, label)
+        X, s = to_matrix(frame, n_read, None, allow_nan), column_of(further, label)
         n_read += len(X)
         if weight is not None:
             values = _weights(column_of(further, weight), weight, n_read - len(X))

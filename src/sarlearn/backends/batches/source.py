@@ -32,8 +32,8 @@ class Batches:
     """A table that is read in batches, again and again, to learn from more than memory holds.
 
     Learners that work on batches take it as ``X``, with the name of its label column as ``y``:
-    :class:`~sarlearn.SAREMClassifier`, :class:`~sarlearn.CrossFitSARClassifier`, and the
-    pipelines of :func:`~sarlearn.make_table_classifier` around them. The result is that of the
+    :class:`~sarlearn.SARClassifier`, :class:`~sarlearn.SAREMClassifier`, and the pipelines that
+    begin with a :class:`~sarlearn.TableEncoder`. The result is that of the
     same rows in memory. The rows, encoded, go to a temporary file, which every pass reads; the
     source itself is read once, twice by a pipeline, and must give the same rows each time.
 
@@ -135,7 +135,7 @@ class Batches:
 # -- from Arrow to NumPy ---------------------------------------------------------------------------
 
 
-def to_matrix(frame, first: int = 0, dtype=None) -> np.ndarray:
+def to_matrix(frame, first: int = 0, dtype=None, allow_nan: bool = False) -> np.ndarray:
     """Columns of numbers as a matrix in C order: float32 where all are, float64 otherwise."""
     names = [str(name) for name in frame.columns] if not _is_arrow(frame) else frame.column_names
     columns = [column_of(frame, name) for name in names]
@@ -147,15 +147,16 @@ def to_matrix(frame, first: int = 0, dtype=None) -> np.ndarray:
         if column.dtype.kind not in "fiub":
             raise ValueError(
                 f"Column {name!r} holds {column.dtype}, not numbers. Leave it out with "
-                "Batches(..., columns=[...]), or encode it: make_table_classifier."
+                "Batches(..., columns=[...]), or use SARClassifier, which reads it."
             )
         X[:, j] = column
-        if not np.isfinite(X[:, j].sum()) and not np.isfinite(X[:, j]).all():
-            row = int(np.argmin(np.isfinite(X[:, j])))
-            raise ValueError(
-                f"Column {name!r} is missing or infinite in row {first + row}. Fill gaps before, "
-                "or use make_table_classifier, which does."
-            )
+        if not np.isfinite(X[:, j].sum()):
+            fine = np.isfinite(X[:, j]) | (np.isnan(X[:, j]) & allow_nan)
+            if not fine.all():
+                raise ValueError(
+                    f"Column {name!r} is missing or infinite in row {first + int(np.argmin(fine))}."
+                    " Fill gaps before, or use SARClassifier, which takes them."
+                )
     return X
 
 

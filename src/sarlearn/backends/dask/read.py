@@ -81,6 +81,7 @@ def read_rows(
     warn_few: bool = True,
     pos_label=None,
     has_pos_label: bool = False,
+    allow_nan: bool = False,
 ) -> tuple[DaskRows, np.ndarray]:
     """Checked rows on the cluster, and the two label values.
 
@@ -89,13 +90,14 @@ def read_rows(
     X : Dask Array or DataFrame
     s, sample_weight, propensity : Dask or in-memory, one value per row; propensity also a number
     warn_few, pos_label, has_pos_label : see :func:`~sarlearn._validation.encode_labels`
+    allow_nan : whether X may have gaps
     """
     graph, parts, lengths, n_columns = _partitions(X)
     columns = {"s": s, "sample_weight": sample_weight, "propensity": propensity}
     cut = [_cut(column, name, graph, parts, lengths) for name, column in columns.items()]
     checked = names("sarlearn-check", len(parts))
     for key, x, *own in zip(checked, parts, *cut, strict=True):
-        graph[key] = (_check, x, n_columns, *own)
+        graph[key] = (_check, x, n_columns, allow_nan, *own)
     n_bytes, workers = _n_bytes(graph, checked), threads()
     kept, most, shares = n_bytes <= SHARE * memory(), BUNDLE_BYTES, [0] * len(parts)
     if kept:
@@ -226,7 +228,7 @@ def _length(part) -> int:
     return part.shape[0]
 
 
-def _check(X, n_columns: int, s, weight, e) -> _Partition:
+def _check(X, n_columns: int, allow_nan: bool, s, weight, e) -> _Partition:
     """One partition's arrays, without rows of weight zero."""
     try:
         if hasattr(X, "tocsr") and not sparse.issparse(X):
@@ -242,6 +244,7 @@ def _check(X, n_columns: int, s, weight, e) -> _Partition:
                 dtype=[np.float64, np.float32],
                 order="C",  # compiled passes want rows in one piece
                 ensure_min_samples=0,
+                ensure_all_finite="allow-nan" if allow_nan else True,
                 input_name="X",
             )
         )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sarlearn.exceptions import TableWarning
-from sarlearn.tables.oddities import missing_code, tell_oddities
+from sarlearn.tables.scales import missing_code, tell_oddities
 
 AGE = np.random.default_rng(0).integers(18, 90, 200).astype(float)
 
