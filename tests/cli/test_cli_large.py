@@ -111,7 +111,7 @@ def test_scores_are_written_part_by_part(call, output):
     np.testing.assert_allclose(scored["probability"], model.predict_proba(table)[:, 1], rtol=1e-12)
     told = json.loads(out)
     assert told["rows"] == 1500
-    assert told["expected_positives"] == pytest.approx(scored["posterior"].sum())
+    assert told["expected_positives"] == pytest.approx(scored["probability"].sum())
 
 
 def test_a_part_that_fails_leaves_the_old_file(call, folder):
