@@ -90,8 +90,6 @@ def test_columns_of_the_propensity_alone_and_a_known_prior(call, folder):
     from sarlearn import load
 
     learner = load(folder / "only.skops")
-    names = learner.feature_names_in_
-    plans = [name.startswith("plan") for name in names]
     assert "plan" not in [learner.feature_names_in_[j] for j in learner.classifier_features_]
 
 
