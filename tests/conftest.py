@@ -93,15 +93,6 @@ def few_are_many(monkeypatch):
 
 
 @pytest.fixture
-def fits_alone():
-    """Fits do without their second look, which takes longer than they do."""
-    from sarlearn.classifiers._trust import no_second_look
-
-    with no_second_look():
-        yield
-
-
-@pytest.fixture
 def sketched(monkeypatch):
     """Figures of a report are drawn, but neither laid out nor written, which takes far longer.
 

@@ -29,7 +29,7 @@ LIMITS = {
 }
 LONG_FUNCTION, LONG_FILE = 60, 450
 # The first of them that there is makes the fit in the table of counts.
-LEARNERS = ["SARClassifier", "CrossFitSARClassifier"]
+LEARNERS = ["SARClassifier"]
 
 
 # -- counts ---------------------------------------------------------------------------------------

@@ -13,8 +13,6 @@ from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 
 from sarlearn import (
-    BoostedSARClassifier,
-    CrossFitSARClassifier,
     KnownPropensityClassifier,
     MultiSCARClassifier,
     RepeatedSARClassifier,
@@ -99,30 +97,6 @@ LEARNERS = [
             "classifier": [GaussianNB()],
             "propensity_estimator": [GaussianNB()],
             "sample_weight": [WEIGHT],
-        },
-        BESIDE_AUDITS | AS_WORDS,
-    ),
-    Case(
-        CrossFitSARClassifier,
-        {"propensity_features": [0], "X": X, "y": S, "random_state": 0},
-        ON_AUDITS
-        | POS_LABEL
-        | {
-            "propensity_features": COLUMNS,
-            "classifier_features": [[0, 1, 2], [1, 2]],
-            "class_prior": KNOWN_PRIOR,
-            "C": [0.5, 10.0],
-            "Cs": [(0.01,), (0.05, 0.2)],
-            "cv": [3, KFold(4)],
-            "decay": [1.0, 0.7, 0.5],
-            "propensity_C": [0.01, 0.1],
-            "pseudo_counts": [0.0, 20.0],
-            "max_iter": [2, 5],
-            "classifier": [GaussianNB()],
-            "single_sample": [False],
-            "random_state": [1, 2],
-            "sample_weight": [WEIGHT],
-            "groups": [np.arange(N) // 4],
         },
         BESIDE_AUDITS | AS_WORDS,
     ),
@@ -219,34 +193,6 @@ LEARNERS = [
         BESIDE_AUDITS | AS_WORDS | {"categorical_features": {"X": np.abs(X.round())}},
     ),
     Case(
-        BoostedSARClassifier,
-        {"propensity_features": [0], "X": X, "y": S, "random_state": 0} | SMALL,
-        ON_AUDITS
-        | POS_LABEL
-        | {
-            "propensity_features": [[0, 1], [1]],
-            "class_prior": KNOWN_PRIOR,
-            "learning_rate": [0.05, 0.3],
-            "max_leaf_nodes": [2, 3],
-            "min_samples_leaf": [5, 40],
-            "l2_regularization": [0.0, 10.0],
-            "max_bins": [5, 20],
-            "max_iter": [2, 4],
-            "cv": [3, 4],
-            "n_runs": [2, 3],
-            "propensity_ridge": [0.1, 1000.0],
-            "pseudo_counts": [0.0, 20.0],
-            "classifier_features": [[1, 2], [0, 2]],
-            "categorical_features": [[1], [2]],
-            "random_state": [1, 2],
-            "sample_weight": [WEIGHT],
-            "propensity": [0.5, E],
-        },
-        BESIDE_AUDITS
-        | AS_WORDS
-        | {"categorical_features": {"X": X.round()}, "propensity": {"propensity_features": ()}},
-    ),
-    Case(
         baselines.PUSBClassifier,
         {"X": X, "y": S, "class_prior": 0.5},
         POS_LABEL | {"class_prior": [None, 0.4, 0.6], "C": [0.1, 5.0]},
@@ -271,28 +217,6 @@ LEARNERS = [
         AS_WORDS,
     ),
 ]
-
-# From 200 rows on the cross-fit averages over flexible scores, too.
-AVERAGED = 260
-_MORE = np.random.default_rng(6)
-MORE_X = _MORE.standard_normal((AVERAGED, 4))
-_POSITIVE = _MORE.random(AVERAGED) < expit(MORE_X @ [0.5, 1.5, -1.5, 1.0])
-MORE_S = _POSITIVE & (_MORE.random(AVERAGED) < expit(MORE_X[:, 0]))
-LEARNERS.append(
-    Case(
-        CrossFitSARClassifier,
-        {"propensity_features": [0], "X": MORE_X, "y": MORE_S, "random_state": 0},
-        {
-            "decay": [1.0, 0.7, 0.5],
-            "propensity_C": [0.01, 0.1],
-            "pseudo_counts": [0.0, 20.0],
-            "random_state": [1, 2],
-            "sample_weight": [_MORE.uniform(0.5, 2.0, AVERAGED)],
-            "groups": [np.arange(AVERAGED) // 4],
-        },
-        of="averaged",
-    )
-)
 
 ROWS = {"X": X, "y": S}
 SEEDED = ROWS | {"random_state": 0}

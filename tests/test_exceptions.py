@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 
 import sarlearn
 from sarlearn import (
-    CrossFitSARClassifier,
     KnownPropensityClassifier,
     MultiSCARClassifier,
     SAREMClassifier,
@@ -117,7 +116,7 @@ def of_metric(X, s):
     ("make", "expected"),
     [
         (lambda X, s: SAREMClassifier([0, 1, 2], max_iter=2).fit(X, s), EveryColumnWarning),
-        (lambda X, s: CrossFitSARClassifier([2], cv=10).fit(X, s), FewerFoldsWarning),
+        (lambda X, s: BestBinEstimator(cv=10).fit(X, s), FewerFoldsWarning),
         (lambda X, s: KnownPropensityClassifier().fit(X, s), NoPropensityWarning),
         (lambda X, s: MultiSCARClassifier([2]).fit(X, s), SparseStrataWarning),
         (lambda X, s: SCARClassifier(random_state=0).fit(X, s), FewLabelsWarning),

@@ -1,7 +1,6 @@
 """Labels as people have them: words, gaps, other pairs of values; in Python, on Dask."""
 
 import warnings
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -98,15 +97,9 @@ def test_any_other_pair_is_warned_of_with_the_value_and_its_rows(taken, other):
 
 
 def learners():
-    boosted = (
-        []
-        if find_spec("lightgbm") is None
-        else [sarlearn.BoostedSARClassifier([2], cv=2, random_state=0)]
-    )
     found = [
-        *boosted,
         sarlearn.SAREMClassifier([2]),
-        sarlearn.CrossFitSARClassifier([2], random_state=0),
+        sarlearn.SARClassifier([2], max_iter=20),
         sarlearn.KnownPropensityClassifier(),
         sarlearn.SCARClassifier(random_state=0),
         sarlearn.MultiSCARClassifier(),

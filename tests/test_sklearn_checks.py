@@ -13,15 +13,7 @@ from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import sarlearn
-from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
-
-# Of these, weights are not repetitions, as in scikit-learn's own boosting.
-KNOWN_TO_FAIL = {
-    name: {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
-    for name, why in {
-        "BoostedSARClassifier": "leaves and bins count rows",
-    }.items()
-}
+from sarlearn import KnownPropensityClassifier, SARClassifier, SAREMClassifier
 
 
 def public_estimators() -> list[type[BaseEstimator]]:
@@ -80,12 +72,9 @@ def labels_that_outlast_a_shuffle(monkeypatch):
 # The package may warn of that as it likes: what it warns of is tested elsewhere.
 @pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in public_estimators() if reads_arrays(estimator)],
-    expected_failed_checks=lambda estimator: KNOWN_TO_FAIL.get(type(estimator).__name__, {}),
+    [estimator() for estimator in public_estimators() if reads_arrays(estimator)]
 )
 def test_with_defaults(estimator, check):
-    if type(estimator).__name__.startswith("Boosted"):
-        pytest.importorskip("lightgbm", reason="LightGBM is not installed")
     check(estimator)
 
 
@@ -103,7 +92,7 @@ def test_the_interface_of_what_reads_no_arrays(estimator):
     [
         SAREMClassifier(stop="fixed_point"),
         KnownPropensityClassifier(method="weighting"),
-        CrossFitSARClassifier(classifier=GaussianNB(), cv=2),
+        SARClassifier(class_models=[GaussianNB()], n_folds=2),
     ]
 )
 def test_with_other_settings(estimator, check):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from conftest import make_pu
-from sarlearn import CrossFitSARClassifier, SAREMClassifier, SCARClassifier
+from sarlearn import SAREMClassifier, SCARClassifier
 from sarlearn.backends.batches import Batches
 from sarlearn.backends.batches import source as module
 from table_data import patients, sarem_of_table
@@ -75,7 +75,7 @@ KINDS = ["pattern", "folder", "dataset", "table", "duckdb", "polars", "frames", 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_source(data, files, kind, fits_alone):
+def test_every_source(data, files, kind):
     source = sources(data, files)[kind]
     if kind == "polars" and not hasattr(source, "collect_batches"):
         pytest.skip("LazyFrames are read in batches from polars 1.34 on")
@@ -97,14 +97,6 @@ def test_lazy_frames_of_old_versions_are_refused(monkeypatch, files):
 def test_sar_em(data, stop, features):
     found = SAREMClassifier(features, stop=stop).fit(Batches(pa.table(data)), "labelled")
     assert_same(found, in_memory(SAREMClassifier(features, stop=stop), data))
-
-
-def test_cross_fit(data):
-    learner = CrossFitSARClassifier(["a", "b"], cv=3, Cs=(0.3, 3), random_state=0)
-    found = learner.fit(Batches(pa.table(data)), "labelled")
-    expected = in_memory(CrossFitSARClassifier(["a", "b"], cv=3, Cs=(0.3, 3), random_state=0), data)
-    assert_same(found, expected)
-    np.testing.assert_allclose(found.class_prior_range_, expected.class_prior_range_, atol=1e-6)
 
 
 def test_weights_some_of_them_zero(data):

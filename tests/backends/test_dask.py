@@ -29,7 +29,7 @@ from sarlearn._engine.newton import WideCurvature
 from sarlearn.backends.dask import read as _partitions
 from sarlearn.backends.dask.rows import FAN_IN, DaskRows
 
-pytestmark = [quiet, pytest.mark.usefixtures("fits_alone")]
+pytestmark = quiet
 
 # -- the same answer ----------------------------------------------------------------------------
 

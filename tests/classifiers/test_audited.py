@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from conftest import make_pu
 from evidence_reference import Reference
-from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
+from sarlearn import KnownPropensityClassifier, SARClassifier, SAREMClassifier
 from sarlearn._engine import likelihood
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn.audit import class_prior_from_audit, suggest_audit
@@ -37,7 +37,7 @@ def parameters(model):
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "weighted"])
 @pytest.mark.parametrize("discrete", [False, True])
-def test_maximum_likelihood_is_that_of_a_plain_solver(fits_alone, form, discrete):
+def test_maximum_likelihood_is_that_of_a_plain_solver(form, discrete):
     data = make_pu(700, seed=5, discrete=discrete)
     rng = np.random.default_rng(6)
     audited = np.where(~data.s & (rng.random(700) < 0.2), data.y, np.nan)
@@ -105,26 +105,14 @@ def weak(seed, n=4000):
     return X, y, s, rng
 
 
-def test_audits_break_the_tie_for_the_cross_fit():
-    """Likelihood alone, no design: the class prior comes nearer, and so does its range."""
-    X, y, s, rng = weak(0)
-    audited = np.where(~s & (rng.random(len(y)) < 0.1), y, np.nan)
-    with_audits = CrossFitSARClassifier([4], random_state=0).fit(X, s, audited=audited)
-    assert abs(with_audits.class_prior_ - y.mean()) < 0.05
-    assert not with_audits.class_prior_by_design_
-    low, high = with_audits.class_prior_range_
-    assert high - low < 0.12
-    assert with_audits.n_audited_ == int(np.sum(~np.isnan(audited)))
-
-
 @pytest.mark.parametrize(
     "learner",
     [
         SAREMClassifier([4]),
-        CrossFitSARClassifier([4], cv=2, random_state=0),
+        SARClassifier([4]),
         SAREMClassifier([4], classifier=GaussianNB(), tol=1e-2),
     ],
-    ids=["sar-em", "cross-fit", "naive Bayes"],
+    ids=["sar-em", "ours", "naive Bayes"],
 )
 @pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnansweredStrataWarning")
 def test_a_known_draw_gives_the_class_prior_and_f_follows(learner):
@@ -211,43 +199,6 @@ def test_known_negatives_alone_serve(data):
     plain = SAREMClassifier(data.columns).fit(data.X, data.s)
     assert model.class_prior_ < plain.class_prior_
 
-
-def test_boosted_trees_with_audits():
-    """Labels of one column's making; audits bring the class prior home."""
-    pytest.importorskip("lightgbm")
-    from sarlearn import BoostedSARClassifier
-
-    X, y, s, rng = weak(2, 1500)
-    learner = BoostedSARClassifier([4], n_runs=1, cv=2, max_iter=60, random_state=0)
-    audited = np.where(~s & (rng.random(len(y)) < 0.25), y, np.nan)
-    learner.fit(X, s, audited=audited)
-    assert abs(learner.class_prior_ - y.mean()) < 0.07
-    assert learner.n_audited_ == int(np.sum(~np.isnan(audited)))
-    suggestion = suggest_audit(learner, X, s, n=60, random_state=0)
-    answers = suggestion.answers(y[suggestion.rows])
-    learner.fit(X, s, **answers)
-    expected = class_prior_from_audit(s, **answers)
-    assert learner.class_prior_range_ == pytest.approx(expected.interval)
-    assert learner.predict_proba(X)[:, 1].mean() == pytest.approx(expected.class_prior, abs=1e-6)
-
-
-def test_derivatives_of_boosting_with_audits():
-    pytest.importorskip("lightgbm")
-    from sarlearn._engine.boosting_loss import loss_derivatives
-
-    rng = np.random.default_rng(1)
-    eta, e = rng.normal(0, 2, 40), expit(rng.normal(0, 1, 40))
-    labelled = np.zeros(40, dtype=bool)
-    audited = rng.choice([0.0, 1.0, np.nan], 40)
-
-    def loss(eta):
-        f, not_f = likelihood.sigmoids(eta)
-        seen = evidence_of_labels(e, 1 - e, labelled, 1.0, audited)
-        return -np.log(likelihood.terms(f, not_f, seen).chance)
-
-    gradient, _ = loss_derivatives(eta, e, 1 - e, labelled, None, audited)
-    slope = (loss(eta + 1e-6) - loss(eta - 1e-6)) / 2e-6
-    np.testing.assert_allclose(gradient, slope, atol=1e-7)
 
 
 def test_dask_gives_the_same_answer(data, here):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from conftest import make_pu
-from sarlearn import CrossFitSARClassifier, KnownPropensityClassifier, SAREMClassifier
+from sarlearn import KnownPropensityClassifier, SAREMClassifier
 
 ProgressBar = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9").ProgressBar
 
@@ -51,23 +51,6 @@ def test_known_propensity_reports_too():
     model = KnownPropensityClassifier().set_callbacks(counter)
     model.fit(data.X, data.s, propensity=data.e)
     assert counter.ends == model.n_iter_
-
-
-@pytest.mark.parametrize("classifier", [None, LogisticRegression()])
-def test_a_cross_fit_reports_its_steps(classifier):
-    data = make_pu(1200)
-    counter = Counter()
-    model = CrossFitSARClassifier(data.columns, cv=3, random_state=0, classifier=classifier)
-    model.set_callbacks(counter).fit(data.X, data.s)
-    if classifier is None:
-        # SAR-EM, some of the penalties in each of two rounds, the end.
-        assert 2 + 2 * 2 <= counter.ends <= 2 + 2 * len(model.Cs)
-    else:
-        assert 2 + 2 < counter.ends <= 2 + 2 * 30  # rounds of EM in place of penalties
-    assert counter.torn_down
-    silent = CrossFitSARClassifier(data.columns, cv=3, random_state=0, classifier=classifier)
-    silent.fit(data.X, data.s)
-    np.testing.assert_array_equal(silent.predict_proba(data.X), model.predict_proba(data.X))
 
 
 def test_scikit_learns_progress_bar_shows_and_silence_is_the_default(capfd):

@@ -27,8 +27,6 @@ from conftest import make_pu
 from sarlearn import KnownPropensityClassifier, MultiSCARClassifier, SAREMClassifier
 from sarlearn.labelling import ConstantLabelling, LogisticLabelling, ProductLabelling, label
 
-pytestmark = pytest.mark.usefixtures("fits_alone")
-
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("mechanism", ["constant", "one attribute", "product"])

@@ -25,8 +25,6 @@ HISTORY = {"log_likelihood", "class_prior"}
 @pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_learner_has_the_same_attributes(learner):
-    if learner.__name__ == "BoostedSARClassifier":
-        pytest.importorskip("lightgbm", reason="LightGBM is not installed")
     assert "sample_weight" in inspect.signature(learner.fit).parameters
     data = make_pu(600, 4)
     model = learner().fit(data.X, data.s, sample_weight=np.ones(600))

@@ -13,7 +13,7 @@ from table_data import patients
 
 LEARNERS = {
     "SAREMClassifier": {"propensity_features": [0]},
-    "CrossFitSARClassifier": {"propensity_features": [0], "cv": 2, "random_state": 0},
+    "SARClassifier": {"propensity_features": [0]},
     "KnownPropensityClassifier": {},
     "MultiSCARClassifier": {},
     "SCARClassifier": {"random_state": 0},

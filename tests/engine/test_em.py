@@ -24,8 +24,6 @@ from sarlearn._engine.propensity import (
     group_rows,
 )
 
-pytestmark = pytest.mark.usefixtures("fits_alone")
-
 
 def probabilities(model, X):
     return model.predict_proba(X)[:, 1], model.predict_propensity(X)

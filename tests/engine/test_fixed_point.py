@@ -13,8 +13,6 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.em import Point, em_pass
 from sarlearn._engine.propensity import choose_propensity
 
-pytestmark = pytest.mark.usefixtures("fits_alone")
-
 
 def slopes(model, X, s, columns, decay=0.9, weight=1.0):
     """Gradients of both M-steps after an E-step at the model: zero where EM stands still."""

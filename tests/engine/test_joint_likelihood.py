@@ -8,8 +8,6 @@ from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._engine import sarem as _sarem
 
-pytestmark = pytest.mark.usefixtures("fits_alone")
-
 
 def joint(columns, C=10.0, **settings):
     return SAREMClassifier(columns, decay=1.0, C=C, stop="fixed_point", **settings)

@@ -24,7 +24,7 @@ PROTOTYPE = {
 
 @needs_data
 @pytest.mark.filterwarnings("ignore:.*labelled row:UserWarning")
-def test_talk_comp_with_three_propensity_attributes(fits_alone):
+def test_talk_comp_with_three_propensity_attributes():
     """Talk-Comp (Comp positive), propensity 0.9 and 0.5 for each of three attributes."""
     from itertools import combinations
 
