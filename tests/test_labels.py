@@ -12,8 +12,6 @@ from sarlearn import baselines
 from sarlearn._validation import encode_labels, encode_new_labels
 from sarlearn.exceptions import GuessedLabelWarning, MostlyLabelledWarning
 
-pytestmark = pytest.mark.usefixtures("fits_alone")
-
 N = 400
 
 

@@ -37,7 +37,7 @@ def run(graph, X):
 
 @pytest.mark.parametrize("columns", [[], [3], [4, 0]])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_graph_agrees_with_the_model(fits_alone, data, columns, dtype):
+def test_the_graph_agrees_with_the_model(data, columns, dtype):
     model = SAREMClassifier(columns).fit(data.X, data.s)
     X = data.X.astype(dtype)
     label, probabilities, propensity = run(to_onnx(model, dtype=dtype), X)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sarlearn.backends.batches import Batches
     from sarlearn.classifiers import (
-        BoostedSARClassifier,
-        CrossFitSARClassifier,
         KnownPropensityClassifier,
         MultiSCARClassifier,
         RepeatedSARClassifier,
@@ -24,8 +22,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Batches",
-    "BoostedSARClassifier",
-    "CrossFitSARClassifier",
     "KnownPropensityClassifier",
     "MultiSCARClassifier",
     "RepeatedSARClassifier",
@@ -43,8 +39,6 @@ __all__ = [
 # second to import, and `sarlearn --help` should not wait for it.
 _HOMES = {
     "Batches": "backends.batches",
-    "BoostedSARClassifier": "classifiers",
-    "CrossFitSARClassifier": "classifiers",
     "KnownPropensityClassifier": "classifiers",
     "MultiSCARClassifier": "classifiers",
     "RepeatedSARClassifier": "classifiers",

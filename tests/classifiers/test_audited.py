@@ -200,7 +200,6 @@ def test_known_negatives_alone_serve(data):
     assert model.class_prior_ < plain.class_prior_
 
 
-
 def test_dask_gives_the_same_answer(data, here):
     da = pytest.importorskip("dask.array")
     X = da.from_array(data.X, chunks=(250, 6))

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn._engine import em
 from sarlearn.exceptions import SarlearnWarning
 
 MANY = int(os.environ.get("SARLEARN_FUZZ", "0"))

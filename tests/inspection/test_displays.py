@@ -18,8 +18,6 @@ from sarlearn.inspection import (
 )
 from table_data import patients, sarem_of_table
 
-pytestmark = pytest.mark.usefixtures("fits_alone")
-
 
 @pytest.fixture(scope="module")
 def table():

@@ -11,8 +11,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sarlearn import SAREMClassifier
 from sarlearn.metrics import ipw_score, ipw_scorer, ipw_scores
 
-pytestmark = pytest.mark.usefixtures("fits_alone")
-
 HARD = {
     "recall": metrics.recall_score,
     "precision": metrics.precision_score,

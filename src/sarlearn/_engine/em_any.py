@@ -4,8 +4,6 @@ Hard-labelled models need the unlabelled rows twice, weighted by their expected 
 complement. A side left at its default is this package's logistic regression, which does not.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
@@ -16,7 +14,6 @@ from sklearn.utils.validation import has_fit_parameter
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.columns import conditioned
-from sarlearn._engine.folds import Folds, times_held_out
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.logistic import fit_logistic
 from sarlearn._engine.rows import Rows
@@ -192,68 +189,29 @@ def held_out_scores(
     The E-step too sees held-out predictions only: a flexible model that grades its own training
     rows finds no hidden positive among them.
     """
-    pairs = [(folds != fold, folds == fold) for fold in range(int(folds.max()) + 1)]
-    side = HeldOutSide(X, classifier, Folds.of(pairs, len(folds)))
+    side = HeldOutSide(X, classifier, folds)
     em = EstimatorEM(side, e, labelled, weight, 1.0, audited)
     em.start()
     run_estimators(em, "slope", 5, 1e-3, HELD_OUT_ITERATIONS)
     return logit(np.clip(em.f, 1e-9, 1 - 1e-9)), [one.fitted for one in side.sides]
 
 
-class EstimatorScorer:
-    """Held-out scores for the cross-fit by any classifier; see ``crossfit.Scorer``.
-
-    The E-step too sees held-out predictions only: a flexible model that grades its own training
-    rows finds no hidden positive among them.
-    """
-
-    def __init__(self, X, classifier, folds: Folds, report: Callable[[], None]):
-        self._side, self._report = HeldOutSide(X, classifier, folds), report
-        self.C, self.held_out = np.nan, np.empty(0)
-
-    def __call__(self, rows: Rows, start: np.ndarray) -> tuple[Rows, np.ndarray]:
-        em = EstimatorEM.on_rows(self._side, rows)
-        em.start()
-        run_estimators(em, "slope", 5, 1e-3, HELD_OUT_ITERATIONS, self._report)
-        return rows.attach(score=logit(np.clip(em.f, 1e-9, 1 - 1e-9))), start
-
-
-def final_estimator(X, classifier, found):
-    """The last step of the cross-fit for any classifier.
-
-    Its targets are those of held-out predictions; its own would mirror the labels.
-    """
-    rows, labels = found.rows, found.labels
-    f, not_f = likelihood.sigmoids(labels.slope * rows.gather(_score) + labels.intercept)
-    e = rows.gather(_propensity)
-    seen = evidence_of_labels(e, 1.0 - e, rows.gather(_labelled), 1.0, audits_of(rows))
-    target = likelihood.terms(f, not_f, seen).target
-    side = EstimatorSide(X, classifier, "classifier")
-    side.fit(target, rows.gather(weights_of))
-    return side.fitted
-
-
-def weighted_mean(rows: Rows, values: np.ndarray) -> float:
-    return float(np.average(values, weights=rows.gather(weights_of)))
-
-
 class HeldOutSide:
     """A classifier whose predictions for a row come from a fit without the row's fold."""
 
-    def __init__(self, X, classifier, folds: Folds):
-        self._X, self._folds = X, folds
-        self._times = times_held_out(folds)
-        self.sides = [EstimatorSide(X[train], classifier, "classifier") for train, _ in folds]
+    def __init__(self, X, classifier, folds: np.ndarray):
+        self._X, self._tests = X, [folds == fold for fold in range(int(folds.max()) + 1)]
+        self.sides = [EstimatorSide(X[~test], classifier, "classifier") for test in self._tests]
 
     def fit(self, target, weight) -> None:
-        for side, (train, _) in zip(self.sides, self._folds, strict=True):
-            side.fit(target[train], weight[train])
+        for side, test in zip(self.sides, self._tests, strict=True):
+            side.fit(target[~test], weight[~test])
 
     def predict(self) -> np.ndarray:
-        out = np.zeros(self._X.shape[0])
-        for side, (_, test) in zip(self.sides, self._folds, strict=True):
-            out[test] += side.predict(self._X[test])
-        return out / self._times
+        out = np.empty(self._X.shape[0])
+        for side, test in zip(self.sides, self._tests, strict=True):
+            out[test] = side.predict(self._X[test])
+        return out
 
 
 def _labelled(block: Block) -> np.ndarray:
@@ -270,13 +228,9 @@ def _audited(block: Block) -> np.ndarray:
     return np.full(block.n_rows, np.nan) if block.audited is None else block.audited
 
 
-def _score(block: Block) -> np.ndarray:
-    return block.score
+def weights_of(block: Block) -> np.ndarray:
+    return np.ones(block.n_rows) if block.weight is None else block.weight
 
 
 def _propensity(block: Block) -> np.ndarray:
     return block.e
-
-
-def weights_of(block: Block) -> np.ndarray:
-    return np.ones(block.n_rows) if block.weight is None else block.weight

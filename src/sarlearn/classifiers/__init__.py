@@ -1,7 +1,5 @@
 """The learners as scikit-learn classifiers."""
 
-from sarlearn.classifiers.boosted import BoostedSARClassifier
-from sarlearn.classifiers.crossfit import CrossFitSARClassifier
 from sarlearn.classifiers.known import KnownPropensityClassifier
 from sarlearn.classifiers.multiscar import MultiSCARClassifier
 from sarlearn.classifiers.repeated import RepeatedSARClassifier
@@ -10,8 +8,6 @@ from sarlearn.classifiers.sarem import SAREMClassifier
 from sarlearn.classifiers.scar import SCARClassifier
 
 __all__ = [
-    "BoostedSARClassifier",
-    "CrossFitSARClassifier",
     "KnownPropensityClassifier",
     "MultiSCARClassifier",
     "RepeatedSARClassifier",

@@ -102,8 +102,8 @@ class SAREMClassifier(LearnsPropensity):
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
         Model of ``f`` instead of logistic regression; ``C`` is then without effect. It is asked
         about the rows it was fitted to: choose one that generalises (few leaves, strong shrinkage,
-        calibrated), since a model that memorises the labels finds no hidden positives. For boosted
-        trees :class:`BoostedSARClassifier` is far faster, and asks held-out rows.
+        calibrated), since a model that memorises the labels finds no hidden positives. :class:`SARClassifier`
+        asks held-out rows.
     propensity_estimator : the same, default=None
         Model of ``e`` instead of logistic regression.
     pos_label : label value, default=None
@@ -142,7 +142,7 @@ class SAREMClassifier(LearnsPropensity):
 
     See Also
     --------
-    CrossFitSARClassifier : Classifier and propensity from biased labels, debiased by cross-fitting.
+    SARClassifier : One label model on several class models: the advised learner.
     KnownPropensityClassifier :
         Classifier learned from biased labels whose propensity is known (SAR-e, SCAR-c).
     RepeatedSARClassifier :
@@ -298,7 +298,7 @@ class SAREMClassifier(LearnsPropensity):
     def _fit_estimators(self, given: Input, prior: KnownPrior | None) -> None:
         if prior is not None:
             raise ValueError(
-                "class_prior is for logistic models here; CrossFitSARClassifier(classifier=..., "
+                "class_prior is for logistic models here; SARClassifier(class_models=[...], "
                 "class_prior=...) takes any classifier."
             )
         X, rows = given.X, given.rows

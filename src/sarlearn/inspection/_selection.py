@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import logit
 
 from sarlearn._engine.copies import deal_folds, hash_rows
-from sarlearn._engine.goodness import score_sums
 from sarlearn._engine.joint import JointFit, JointLogistic, climb_nested, nest
 from sarlearn._engine.sar import Recipe, Sample, Settings
 from sarlearn._engine.terms import Terms
@@ -22,6 +21,7 @@ from sarlearn._view.refits import (
     run_all,
 )
 from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
+from sarlearn.inspection._label_sums import score_sums
 
 __all__ = ["PropensitySelection", "SelectionStep", "select_propensity_features"]
 

@@ -68,7 +68,7 @@ def test_talk_comp_with_three_propensity_attributes():
 
 @needs_data
 @pytest.mark.parametrize(("c", "tolerance"), [(0.3, 0.06), (0.5, 0.03), (0.7, 0.03), (0.9, 0.03)])
-def test_breast_cancer_class_prior(fits_alone, c, tolerance):
+def test_breast_cancer_class_prior(c, tolerance):
     """At c = 0.3 the paper's settings (decay 0.9, C = 1) are 0.045 below the truth on average."""
     from experiments.data_sets import load_breast_cancer_wisconsin
 

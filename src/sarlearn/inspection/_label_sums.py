@@ -72,26 +72,6 @@ class LabelGrid:
         squares = (strata.observed - strata.expected)[some] ** 2 / allowed
         return float((squares.sum() - len(squares)) / np.sqrt(2 * len(squares)))
 
-    def probability_quantile(self, share: float) -> float:
-        """The quantile of ``f`` over the rows, to the width of a cell."""
-        return _quantile(self.weight.sum(axis=1), share, SCORE_END)
-
-    def propensity_quantile(self, share: float) -> float:
-        return _quantile(self.weight.sum(axis=0), share, PROPENSITY_END)
-
-
-def shape_free(grid: LabelGrid, class_prior: float) -> tuple[float, float]:
-    """Class priors that the labels admit when ``(k f)(e / k)`` is as good as ``f e`` for any ``k``.
-
-    ``k`` is bounded by ``e / k <= 1`` below, and by ``k f <= 1`` above: the upper end is the truth
-    where some rows are surely positive, the plateau of ``P(s=1|x) / e``. Percentiles stand for the
-    largest values, which are noisy.
-    """
-    share = float(grid.observed.sum() / grid.weight.sum())
-    low = max(share, class_prior * grid.propensity_quantile(0.99))
-    high = min(1.0, class_prior / max(grid.probability_quantile(0.99), 1e-9))
-    return min(low, class_prior), max(high, class_prior)
-
 
 def label_grid(eta, zeta, labelled, weight=None) -> LabelGrid:
     """The grid of some rows: logits of ``f`` and ``e``, who is labelled, what each row counts."""
@@ -123,12 +103,6 @@ def _groups(counts: np.ndarray, n_groups: int) -> np.ndarray:
     # A cut after the last row, or two in one place, would leave a run empty.
     last = int(np.flatnonzero(counts)[-1])
     return np.unique([0, *wanted[wanted <= last]])
-
-
-def _quantile(counts: np.ndarray, share: float, end: float) -> float:
-    total = np.cumsum(counts) / counts.sum()
-    cell = int(np.searchsorted(total, share - 1e-12))
-    return float(expit((cell - 0.5) * STEP - end))
 
 
 @dataclass
