@@ -58,7 +58,7 @@ class Block:
     chances: Any = None
     offset: Any = None
     chance_offset: Any = None
-    # Of the cross-fit: which folds train with the row and which hold it out, and its score then.
+    # Of held-out fits: the fold of the row, and its scores then.
     folds: Any = None
     score: Any = None
     cache: dict = dataclasses.field(default_factory=dict, repr=False, compare=False)
