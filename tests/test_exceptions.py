@@ -29,7 +29,6 @@ from sarlearn.exceptions import (
     NotConvergedWarning,
     SarlearnWarning,
     SparseStrataWarning,
-    UnnamedDriverWarning,
 )
 from sarlearn.metrics import ipw_scores
 from sarlearn.priors import BestBinEstimator
@@ -78,14 +77,8 @@ def test_a_fit_that_stops_early_warns_as_scikit_learn_does():
 
 def test_lists_of_names_read_as_sentences():
     for names, told in (("a", "a"), ("ab", "a and b"), ("abc", "a, b and c")):
-        assert f"follow {told} (z" in str(UnnamedDriverWarning(names, 4.0))
-    assert "follow a, b, c and 2 more (z" in str(UnnamedDriverWarning("abcde", 4.0))
-
-
-def test_a_misfit_tells_of_a_flexible_model_only_where_that_is_better():
-    better, worse = (str(exceptions.MisfitWarning(7.0, gain)) for gain in (0.6, -12.0))
-    assert "and a flexible model predicts held-out ones better, by 0.60 nats" in better
-    assert "(misfit 7.0). Rows may be ranked wrongly" in worse
+        assert f"{told} all but determine" in str(exceptions.LeakageWarning(names, 0.99))
+    assert "a, b, c and 2 more all but" in str(exceptions.LeakageWarning("abcde", 0.99))
 
 
 def test_no_text_is_compared_and_no_stack_level_counted_in_the_package():

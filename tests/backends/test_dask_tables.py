@@ -137,7 +137,7 @@ def fit_command(folder, table: str, *options: str) -> list[str]:
     ("table", "options"), [("part*.parquet", []), ("part*.csv", ["--method", "sar-em"])]
 )
 def test_the_command_line(client, folder, table, options, monkeypatch, capsys):
-    """The default is the cross-fit, as in memory, with the same numbers."""
+    """The default is SARClassifier, as in memory, with the same numbers."""
     from sarlearn.cli import large
     from sarlearn.cli.app import app
 

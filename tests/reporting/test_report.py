@@ -13,7 +13,7 @@ from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._view.notebook import inline
 from sarlearn._view.parts import take_apart
-from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning, MisfitWarning
+from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning, LeakageWarning
 from sarlearn.reporting import Report, checks, report, summarize, words
 from sarlearn.reporting.effects import importance, typical_values
 from sarlearn.reporting.render import _in_columns, _ratio
@@ -281,10 +281,10 @@ def test_warnings_come_from_the_numbers(page):
     assert "near 1 everywhere" in said(propensity__lowest=0.98)
     assert "had settled" in said(convergence__converged=False)
     assert "at the edge of what is possible" in said(estimates__class_prior=0.999)
-    nonlinear = {"nonlinear": "The class does not seem to be linear in bmi."}
-    assert nonlinear["nonlinear"] in said(label_fit__problems=nonlinear)
-    own = MisfitWarning(5.0, 0.1, ["bmi"])  # the fit has said so itself
-    assert nonlinear["nonlinear"] not in said(own, label_fit__problems=nonlinear)
+    problems = {"nonlinear": "The class does not seem to be linear in bmi.", "leaks": "bmi leaks."}
+    assert " ".join(problems.values()) in said(label_fit__problems=problems)
+    own = LeakageWarning(["bmi"], 0.99)  # the fit has said so itself
+    assert "bmi leaks." not in said(own, label_fit__problems=problems)
     attributes = page.to_dict()["propensity"]["attributes"]
     attributes[1]["groups"][0]["labelled"] = 0
     assert "No row is labelled where plan = " in said(propensity__attributes=attributes)

@@ -25,7 +25,6 @@ from sarlearn.exceptions._learning import (
     NotSeparatedWarning,
     SparseStrataWarning,
     UnansweredStrataWarning,
-    UnidentifiedWarning,
     UnlabelledStratumWarning,
 )
 from sarlearn.exceptions._tables import (
@@ -42,10 +41,6 @@ from sarlearn.exceptions._tools import (
 )
 from sarlearn.exceptions._trust import (
     LeakageWarning,
-    MisfitWarning,
-    ShapeWarning,
-    SwapWarning,
-    UnnamedDriverWarning,
 )
 
 __all__ = [
@@ -61,7 +56,6 @@ __all__ = [
     "IdentifierColumnWarning",
     "LeakageWarning",
     "ManyLevelsWarning",
-    "MisfitWarning",
     "MostlyLabelledWarning",
     "MostlyNumbersWarning",
     "NoPropensityWarning",
@@ -69,16 +63,12 @@ __all__ = [
     "NotSeparatedWarning",
     "OtherVersionWarning",
     "SarlearnWarning",
-    "ShapeWarning",
     "SparseStrataWarning",
     "StrayCellsWarning",
-    "SwapWarning",
     "TableWarning",
     "TrustWarning",
     "UnansweredStrataWarning",
     "UnequalPropensityWarning",
-    "UnidentifiedWarning",
     "UnlabelledStratumWarning",
-    "UnnamedDriverWarning",
     "warn",
 ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from sarlearn.exceptions._base import SarlearnWarning, TrustWarning
+from sarlearn.exceptions._base import SarlearnWarning
 
 # Below this number of labelled rows every estimate is very uncertain.
 FEW_LABELS = 30
@@ -134,50 +134,6 @@ class NoPropensityWarning(SarlearnWarning):
         return (
             "No propensity was given: every positive is taken to be labelled (propensity 1). "
             "Pass fit(X, s, propensity=...)."
-        )
-
-
-@dataclass(eq=False)
-class UnidentifiedWarning(TrustWarning):
-    """The labels admit a wide range of class priors.
-
-    Parameters
-    ----------
-    class_prior : float
-        The estimate.
-    low, high : float
-        The range of class priors that explain the labels about as well.
-    debiased : bool, default=True
-        False where no column was left to tell class from labelling, so that the estimate is
-        SAR-EM's.
-
-    See Also
-    --------
-    TrustWarning :
-        Base of the warnings that an estimate may be wrong, or rests on less than it seems.
-    ShapeWarning :
-        The class prior rests on the form of the models: nothing in the rows is surely positive.
-    sarlearn.audit.suggest_audit : Unlabelled rows whose true class is worth finding out.
-    """
-
-    class_prior: float
-    low: float
-    high: float
-    debiased: bool = True
-
-    def __str__(self) -> str:
-        if self.debiased:
-            return (
-                f"The labels do not pin the class prior down: anything from {self.low:.2f} to "
-                f"{self.high:.2f} explains them about as well as {self.class_prior:.2f}. Label "
-                "more rows, add attributes that tell the classes apart, or name fewer propensity "
-                "features."
-            )
-        return (
-            "The labels do not pin the class prior down: no column is left to tell class from "
-            f"labelling, so anything from {self.low:.2f} to 1 explains them. The propensity, and "
-            f"with it the class prior of {self.class_prior:.2f}, rests on SAR-EM and is not "
-            "debiased. Leave out of propensity_features what does not drive labelling."
         )
 
 

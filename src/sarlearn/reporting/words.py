@@ -20,20 +20,9 @@ from sarlearn.exceptions import (
     EveryColumnWarning,
     FewLabelsWarning,
     LeakageWarning,
-    MisfitWarning,
     NotConvergedWarning,
-    SwapWarning,
-    UnnamedDriverWarning,
 )
 
-# The warning of a fit that says the same as a problem of goodness_of_fit.
-PROBLEMS = {
-    "misfit": MisfitWarning,
-    "nonlinear": MisfitWarning,
-    "drivers": UnnamedDriverWarning,
-    "leaks": LeakageWarning,
-    "swapped": SwapWarning,
-}
 # By a learner's ``certainty_``: the verdict, and what the page colours by.
 VERDICTS = {
     "well": ("Well determined", "well"),
@@ -184,7 +173,7 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
             "of what is possible; do not rely on it.",
         )
     for kind, sentence in summary["label_fit"]["problems"].items():
-        yield PROBLEMS[kind], sentence
+        yield LeakageWarning if kind == "leaks" else None, sentence
 
 
 def range_source(certainty: dict[str, Any] | None) -> str:
