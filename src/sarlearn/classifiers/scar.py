@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from sarlearn._compat import HasMethods, fit_context
+from sarlearn._compat import HasMethods, fit_context, one_blas_thread
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers.base import Input, LearnsPropensity
@@ -157,19 +157,24 @@ class SCARClassifier(LearnsPropensity):
         """Copies of a row share a fold, and count by their weights: neither moves the estimate."""
         # Imported here, because priors import the classifiers.
         from sarlearn.priors._base import Estimate
-        from sarlearn.priors._scores import RowFolds, merged
+        from sarlearn.priors._scores import RowFolds, merged, out_of_fold_scores
         from sarlearn.priors.best_bin import BestBinEstimator
 
         seed = int(check_random_state(self.random_state).randint(2**31))
-        prior = BestBinEstimator(cv=RowFolds(5, seed), random_state=seed)
+        prior = BestBinEstimator(random_state=seed)
         prior.classes_, prior.n_features_in_ = self.classes_, self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             prior.feature_names_in_ = self.feature_names_in_
         X, labels, weight = merged(X, labels, weight)
         if min(labels.sum(), (~labels).sum()) < 2:  # no held-out scores: nothing tells them apart
-            prior._set_prior(Estimate(1.0, at_boundary=True), float(labels @ weight / weight.sum()))
-            return prior
-        return prior._fit_rows(X, labels, weight)
+            found = Estimate(1.0, at_boundary=True)
+        else:
+            with one_blas_thread():
+                folds = RowFolds(5, seed)
+                scores = out_of_fold_scores(X, labels, cv=folds, sample_weight=weight)
+                found = prior._read(scores, labels, weight)
+        prior._set_prior(found, float(labels @ weight / weight.sum()))
+        return prior
 
     def _given_prior(self, X, labels, sample_weight):
         """By its own ``fit``: the column names of the table may mean something to it."""
