@@ -14,7 +14,7 @@ from sarlearn import (
     SAREMClassifier,
     inspection,
 )
-from sarlearn._engine.magnitudes import moderate
+from sarlearn._engine.columns import moderate
 from sarlearn._engine.newton import cholesky
 from sarlearn.priors import KernelMean, compare_priors, out_of_fold_scores
 from table_data import sarem_of_table

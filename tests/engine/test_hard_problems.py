@@ -9,7 +9,7 @@ import pytest
 
 from conftest import make_pu
 from sarlearn import SAREMClassifier
-from sarlearn._engine.units import LEAST_RIDGE
+from sarlearn._engine.rows import LEAST_RIDGE
 from sarlearn.exceptions import SarlearnWarning
 
 

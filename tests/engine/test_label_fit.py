@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit
 
 from sarlearn._engine import label_fit
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.known_prior import KnownPrior, PriorPenalty
+from sarlearn._engine.known import KnownPrior, PriorPenalty
 from sarlearn._engine.label_fit import LabelModel, Penalties
 
 PENALTIES = Penalties(ridge=3.0, towards=0.5, ridge_e=2.0, of_class=6.0, of_labels=5.0)

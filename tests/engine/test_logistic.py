@@ -19,7 +19,7 @@ from sarlearn._engine.logistic import (
     shift_for_mean,
 )
 from sarlearn._engine.newton import Curvature, WideCurvature
-from sarlearn._engine.units import Units
+from sarlearn._engine.rows import Units
 
 data = make_pu(400, 5)
 target = np.clip(data.f + 0.1 * data.rng.standard_normal(400), 0, 1)

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.columns import conditioned
-from sarlearn._engine.units import LEAST_RIDGE, Units, excluding
+from sarlearn._engine.rows import LEAST_RIDGE, Units, excluding
 
 UNITS = Units(np.array([0.0, 3.0, -2e5]), np.array([1.0, 1e-3, 1e4]))
 THETA = np.array([0.7, -1.2, 0.4, 0.3])

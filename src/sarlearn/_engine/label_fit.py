@@ -15,7 +15,7 @@ from scipy.special import expit, log_expit, logit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.known_prior import KnownPrior, PriorPenalty
+from sarlearn._engine.known import KnownPrior, PriorPenalty
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
 from sarlearn._engine.newton import Sums
 from sarlearn._engine.rows import Rows

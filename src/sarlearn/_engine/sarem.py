@@ -8,7 +8,7 @@ import numpy as np
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.fixed_point import run_to_fixed_point
-from sarlearn._engine.known_prior import HeldSAREM, KnownPrior, run_held
+from sarlearn._engine.known import HeldSAREM, KnownPrior, run_held
 from sarlearn._engine.propensity import GroupedPropensity, choose_propensity, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, ModelSlopeRule

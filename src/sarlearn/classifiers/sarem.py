@@ -24,7 +24,7 @@ from sarlearn._engine.em_any import (
     run_estimators,
     weights_of,
 )
-from sarlearn._engine.known_prior import KnownPrior
+from sarlearn._engine.known import KnownPrior
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
@@ -102,8 +102,8 @@ class SAREMClassifier(LearnsPropensity):
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
         Model of ``f`` instead of logistic regression; ``C`` is then without effect. It is asked
         about the rows it was fitted to: choose one that generalises (few leaves, strong shrinkage,
-        calibrated), since a model that memorises the labels finds no hidden positives. :class:`SARClassifier`
-        asks held-out rows.
+        calibrated), since a model that memorises the labels finds no hidden positives.
+        :class:`SARClassifier` asks held-out rows.
     propensity_estimator : the same, default=None
         Model of ``e`` instead of logistic regression.
     pos_label : label value, default=None

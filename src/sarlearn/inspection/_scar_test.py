@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from sarlearn._engine.joint import JointLogistic, climb_nested, nest
-from sarlearn._engine.magnitudes import moderate, sizes, unit_of
-from sarlearn._engine.units import in_units
+from sarlearn._engine.columns import moderate, sizes, unit_of
+from sarlearn._engine.rows import in_units
 from sarlearn._view.draw import draw_null
 from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.refits import (
