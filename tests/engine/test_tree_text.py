@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sarlearn._engine.fold_trees import PARAMETERS, TreeRows
+from sarlearn._engine.tree_scores import PARAMETERS, TreeRows
 from sarlearn._engine.tree_text import check_text
 
 pytest.importorskip("lightgbm", reason="LightGBM is not installed")

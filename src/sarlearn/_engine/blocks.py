@@ -15,8 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._compat import n_threads
-from sarlearn._engine.rows import Rows, rows_of
-from sarlearn._engine.rows import Units
+from sarlearn._engine.rows import Rows, Units, rows_of
 
 # Elements a dense block holds: 2 MB of float64, which stay in the second-level cache.
 BLOCK_ELEMENTS = 2**18

@@ -12,24 +12,19 @@ is ``y v``, up to what does not depend on y (Louis, 1982).
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.known import TIGHTENING, KnownPrior, PriorPenalty
-from sarlearn._engine.likelihood import Evidence
-from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.columns import sizes, unit_of
+from sarlearn._engine.known import TIGHTENING, KnownPrior, PriorPenalty
+from sarlearn._engine.likelihood import Evidence, sigmoids
+from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Climb, Curvature, Iterate, Sums, climb
-from sarlearn._engine.rows import Rows
+from sarlearn._engine.rows import Rows, Units
 from sarlearn._engine.stopping import History
-from sarlearn._engine.rows import Units
-from typing import NamedTuple
-
-import numpy as np
-
-from sarlearn._engine.likelihood import sigmoids
 
 # Rates between these are all that probabilities above 1e-100 need.
 _LOG_RATES = -230.0, 5.4

@@ -16,11 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.rows import Rows
-from sarlearn._engine.rows import Units
-import numpy as np
-from scipy import sparse
-
+from sarlearn._engine.rows import Rows, Units
 
 # A column is centred whose mean is more than so many standard deviations from zero.
 FAR = 10.0

@@ -1,9 +1,11 @@
 """Where SAR-EM comes to rest, by fewer passes than EM itself would take."""
 
 import math
+from collections import deque
 from functools import partial
 
 import numpy as np
+from scipy import linalg
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -12,10 +14,6 @@ from sarlearn._engine.em import SAREM, Point, PointCurvature, em_pass
 from sarlearn._engine.kernels import Propensities, logits, sigmoids
 from sarlearn._engine.newton import WideCurvature, row_product
 from sarlearn._engine.stopping import EMResult, History
-from collections import deque
-
-import numpy as np
-from scipy import linalg
 
 MEMORY = 8
 

@@ -21,8 +21,7 @@ from sarlearn._engine.columns import conditioned
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
 from sarlearn._engine.logistic import fit_logistic, mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.newton import Curvature, Iterate, Sums, climb
-from sarlearn._engine.rows import Rows, stack
-from sarlearn._engine.rows import Units
+from sarlearn._engine.rows import Rows, Units, stack
 
 # Label frequencies from which a fit starts that has nothing better.
 STARTS = (0.15, 0.3, 0.6, 0.9)

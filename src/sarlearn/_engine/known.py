@@ -16,36 +16,30 @@ and the multiplier is the one with which the next step reaches the share.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-
-import numpy as np
-
-from sarlearn._engine.em import SAREM, EMSums, Point, PointCurvature, em_pass
-from sarlearn._engine.logistic import weight_of
-from sarlearn._engine.newton import (
-    DENSE_COLUMNS,
-    Climb,
-    Curvature,
-    Iterate,
-    WideCurvature,
-    climb,
-    curvature_at,
-)
-from sarlearn._engine.propensity import KnownAt
-from sarlearn._engine.rows import Rows
-from sarlearn._engine.stopping import EMResult, History
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.em import SAREM, EMSums, Point, run_to_slope
+from sarlearn._engine.em import SAREM, EMSums, Point, PointCurvature, em_pass, run_to_slope
 from sarlearn._engine.fixed_point import run_to_fixed_point, walk
 from sarlearn._engine.kernels import logits, sigmoids, with_intercept
-from sarlearn._engine.newton import Sums
-from sarlearn._engine.propensity import label_share, watch
-from sarlearn._engine.stopping import TOLERANCE, EMResult, ModelSlopeRule
+from sarlearn._engine.logistic import weight_of
+from sarlearn._engine.newton import (
+    DENSE_COLUMNS,
+    Climb,
+    Curvature,
+    Iterate,
+    Sums,
+    WideCurvature,
+    climb,
+    curvature_at,
+)
+from sarlearn._engine.propensity import KnownAt, label_share, watch
+from sarlearn._engine.rows import Rows
+from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
+
 
 class KnownPropensityProblem:
     """The problem on rows that know their labels, weights and propensities.

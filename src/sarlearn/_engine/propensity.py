@@ -16,8 +16,7 @@ from sarlearn._engine.kernels import Propensities
 from sarlearn._engine.likelihood import sigmoids
 from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Curvature, cholesky
-from sarlearn._engine.rows import Rows
-from sarlearn._engine.rows import Units
+from sarlearn._engine.rows import Rows, Units
 
 # More distinct rows than this, and grouping saves nothing.
 MAX_GROUPS = 4096

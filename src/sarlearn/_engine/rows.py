@@ -6,16 +6,13 @@ each. The function is defined in a module and its arguments are small, so that i
 block lies.
 """
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy import sparse
-
-import copy
-from dataclasses import dataclass, replace
-
-import numpy as np
 
 # The free intercept has this penalty per row: enough to keep it finite where every target is 1, and
 # far below any tolerance also where a column that is not centred makes it a few hundred. So has the

@@ -17,12 +17,12 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sarlearn._engine.blocks import Block, RowBlocks
-from sarlearn._engine.fold_logistic import FoldFit, FoldLogistic, held_out
-from sarlearn._engine.fold_trees import LARGER, PARAMETERS, TreeRows, Trees
 from sarlearn._engine.known import KnownPrior
-from sarlearn._engine.label_fit import LabelFit, LabelModel, Penalties
+from sarlearn._engine.label_model import LabelFit, LabelModel, Penalties
+from sarlearn._engine.linear_scores import FoldFit, FoldLogistic, held_out
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.terms import Terms
+from sarlearn._engine.tree_scores import LARGER, PARAMETERS, TreeRows, Trees
 
 # Held-out logits are cut there.
 LIMIT = 12.0

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.copies import deal_folds, fold_of, hash_rows, joined, mixed, near_copies
-from sarlearn._engine.fold_logistic import FoldLogistic, held_out
-from sarlearn._engine.label_fit import LabelFit, LabelModel, weights
+from sarlearn._engine.folds import deal_folds, fold_of, hash_rows, joined, mixed, near_copies
+from sarlearn._engine.label_model import LabelFit, LabelModel, weights
 from sarlearn._engine.leakage import leaking
+from sarlearn._engine.linear_scores import FoldLogistic, held_out
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar import (
     LEAST_E,

@@ -8,9 +8,9 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit, logit
 
-from sarlearn._engine.copies import MOST_GAPS
+from sarlearn._engine.folds import MOST_GAPS
 from sarlearn._engine.known import KnownPrior
-from sarlearn._engine.label_fit import LabelFit, weights
+from sarlearn._engine.label_model import LabelFit, weights
 from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows

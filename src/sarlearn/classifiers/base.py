@@ -15,9 +15,8 @@ from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.likelihood import evidence_of_labels
-from sarlearn._engine.rows import Rows
+from sarlearn._engine.rows import Rows, excluding
 from sarlearn._engine.stopping import TOLERANCE, EMResult
-from sarlearn._engine.rows import excluding
 from sarlearn._labels import fill_labels
 from sarlearn._validation import (
     Audit,

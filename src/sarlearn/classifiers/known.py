@@ -19,8 +19,7 @@ from sarlearn._engine.columns import conditioned
 from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._engine.kernels import logits
-from sarlearn._engine.known import run_known
-from sarlearn._engine.known import HeldSAREM, KnownPrior, run_held
+from sarlearn._engine.known import HeldSAREM, KnownPrior, run_held, run_known
 from sarlearn._engine.logistic import fit_logistic, weight_of
 from sarlearn._engine.newton import Iterate
 from sarlearn._engine.propensity import KnownPropensity, label_share, watch

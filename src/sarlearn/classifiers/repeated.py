@@ -9,10 +9,9 @@ from scipy.special import expit, logit
 
 from sarlearn._compat import Interval, StrOptions, fit_context
 from sarlearn._engine.blocks import Block, RowBlocks
-from sarlearn._engine.chances import ChanceFit, chance_terms, fit_chances, posterior_terms
+from sarlearn._engine.chances import LINKS, ChanceFit, chance_terms, fit_chances, posterior_terms
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.known import KnownPrior
-from sarlearn._engine.chances import LINKS
 from sarlearn._validation import (
     check_audited,
     check_class_prior,

@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import Interval, fit_context, one_blas_thread, reporter, with_callbacks
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.fold_trees import check_sizes
-from sarlearn._engine.label_fit import weights
+from sarlearn._engine.label_model import weights
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar import Settings
 from sarlearn._engine.sar_rows import Columns, learn, unidentified
+from sarlearn._engine.tree_scores import check_sizes
 from sarlearn._validation import resolve_features, validate_data
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._score import BACKGROUND

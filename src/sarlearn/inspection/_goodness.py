@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import logit
 
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.label_fit import LabelModel, Penalties
+from sarlearn._engine.label_model import LabelModel, Penalties
 from sarlearn._engine.leakage import leaking
 from sarlearn._engine.terms import Terms
 from sarlearn._view.parts import Parts, take_apart

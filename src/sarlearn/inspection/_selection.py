@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from scipy.special import logit
 
-from sarlearn._engine.copies import deal_folds, hash_rows
+from sarlearn._engine.folds import deal_folds, hash_rows
 from sarlearn._engine.joint import JointFit, JointLogistic, climb_nested, nest
 from sarlearn._engine.sar import Recipe, Sample, Settings
 from sarlearn._engine.terms import Terms

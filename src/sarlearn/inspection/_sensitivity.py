@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import logit
 
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.label_fit import LabelModel, Penalties
+from sarlearn._engine.label_model import LabelModel, Penalties
 from sarlearn._view.draw import draw_choices
 from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import Parts, take_apart

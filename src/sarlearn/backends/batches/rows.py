@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from sarlearn._engine.blocks import Block, add_up
-from sarlearn._engine.rows import Rows
-from sarlearn._engine.rows import Units
+from sarlearn._engine.rows import Rows, Units
 from sarlearn.backends.batches import source
 from sarlearn.backends.batches.source import Batches, ahead, column_of, listed, to_matrix
 from sarlearn.backends.batches.spool import Spool

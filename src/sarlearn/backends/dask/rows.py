@@ -27,8 +27,7 @@ from scipy import sparse
 
 from sarlearn._compat import one_blas_thread
 from sarlearn._engine.blocks import RowBlocks, add_up
-from sarlearn._engine.rows import Rows
-from sarlearn._engine.rows import Units
+from sarlearn._engine.rows import Rows, Units
 from sarlearn.backends.memory import free_memory
 
 # Sums are added eight at a time: few messages at the top, few levels.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sarlearn._engine.copies import (
+from sarlearn._engine.folds import (
     MOST_GAPS,
     deal_folds,
     fold_of,

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import check_grad, minimize
 from scipy.special import expit, log_expit
 
-from sarlearn._engine import label_fit
+from sarlearn._engine import label_model
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.known import KnownPrior, PriorPenalty
-from sarlearn._engine.label_fit import LabelModel, Penalties
+from sarlearn._engine.label_model import LabelModel, Penalties
 
 PENALTIES = Penalties(ridge=3.0, towards=0.5, ridge_e=2.0, of_class=6.0, of_labels=5.0)
 NONE = Penalties(ridge=1e-6, ridge_e=1e-6)
@@ -115,7 +115,7 @@ def test_information_is_the_mean_of_squared_slopes(theta, known_e):
             slope = np.concatenate([by * j for by, j in zip((by_f, by_e), row.J, strict=False)])
             expected += row.w * chance * np.outer(slope, slope)
     expected[np.diag_indices(len(theta))] += np.where(
-        np.isin(np.arange(len(theta)), [m, len(theta) - 1]), label_fit.FREE, 0.0
+        np.isin(np.arange(len(theta)), [m, len(theta) - 1]), label_model.FREE, 0.0
     )
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
@@ -171,7 +171,7 @@ def test_many_scores_end_at_the_same_maximum(monkeypatch):
     data = made()
     model = model_of(data)
     narrow = model.fit(model.start(), tol=1e-10)
-    monkeypatch.setattr(label_fit, "WIDE", 1)
+    monkeypatch.setattr(label_model, "WIDE", 1)
     wide = model_of(data).fit(model.start())
     np.testing.assert_allclose(wide.theta, narrow.theta, atol=2e-3)
     assert wide.class_prior == pytest.approx(narrow.class_prior, abs=5e-4)

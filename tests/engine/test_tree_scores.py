@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from sarlearn._engine.fold_trees import (
+from sarlearn._engine.tree_scores import (
     LARGEST_WEIGHT,
     LEAST_CURVATURE,
     TreeRows,
@@ -197,7 +197,7 @@ def test_sizes_that_lightgbm_would_take_for_zero_or_cannot_weigh():
 FORKS = """
 import os, numpy as np
 import lightgbm
-from sarlearn._engine.fold_trees import TreeRows
+from sarlearn._engine.tree_scores import TreeRows
 
 rng = np.random.default_rng(0)
 X, s = rng.normal(size=(3000, 4)), rng.random(3000) < 0.3

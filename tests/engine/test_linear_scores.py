@@ -8,9 +8,9 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sarlearn._engine import fold_logistic
+from sarlearn._engine import linear_scores
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.fold_logistic import FoldLogistic, held_out
+from sarlearn._engine.linear_scores import FoldLogistic, held_out
 
 K = 4
 
@@ -87,7 +87,7 @@ CASES = [
 @pytest.mark.parametrize("v", [0.3, 5.0])
 @pytest.mark.parametrize("case", CASES)
 def test_each_fit_is_the_optimum_without_its_fold(case, v, monkeypatch):
-    monkeypatch.setattr(fold_logistic, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(linear_scores, "TOLERANCE", 1e-9)
     data = made(**case)
     found = search_of(data)[0].fit(v)
     ridge = ridge_of(data, v)
@@ -101,8 +101,8 @@ def test_each_fit_is_the_optimum_without_its_fold(case, v, monkeypatch):
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_by_default_fits_come_as_close_as_they_say(diagonal, monkeypatch):
     if diagonal:
-        monkeypatch.setattr(fold_logistic, "DENSE_COLUMNS", 0)
-        monkeypatch.setattr(fold_logistic, "SPARSE_COLUMNS", 0)
+        monkeypatch.setattr(linear_scores, "DENSE_COLUMNS", 0)
+        monkeypatch.setattr(linear_scores, "SPARSE_COLUMNS", 0)
     data = made(correlated=True)
     search, start = search_of(data)[0], None
     for v in (0.1, 1.0, 10.0):  # one after the other, as the search goes
@@ -120,8 +120,8 @@ def test_by_default_fits_come_as_close_as_they_say(diagonal, monkeypatch):
 def test_sparse_and_dense_rows_give_the_same_fits(audits, wide, monkeypatch):
     """Few columns take the same steps, so that what follows is the same, too."""
     if wide:
-        monkeypatch.setattr(fold_logistic, "TOLERANCE", 1e-9)
-        monkeypatch.setattr(fold_logistic, "SPARSE_COLUMNS", 0)
+        monkeypatch.setattr(linear_scores, "TOLERANCE", 1e-9)
+        monkeypatch.setattr(linear_scores, "SPARSE_COLUMNS", 0)
     data = made(audits=audits)
     dense, of_csr = (search_of(data, make)[0].fit(2.0) for make in (np.asarray, sparse.csr_array))
     atol = 1e-4 if wide else 1e-9
@@ -130,7 +130,7 @@ def test_sparse_and_dense_rows_give_the_same_fits(audits, wide, monkeypatch):
 
 
 def test_weights_are_copies(monkeypatch):
-    monkeypatch.setattr(fold_logistic, "TOLERANCE", 1e-9)
+    monkeypatch.setattr(linear_scores, "TOLERANCE", 1e-9)
     data = made()
     data.weight = np.random.default_rng(1).integers(1, 4, 300).astype(float)
     times = data.weight.astype(int)

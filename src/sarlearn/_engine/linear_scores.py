@@ -19,7 +19,7 @@ from scipy.special import logit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, add_up
-from sarlearn._engine.label_fit import weights
+from sarlearn._engine.label_model import weights
 from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
 from sarlearn._engine.newton import Sums
 from sarlearn._engine.rows import Rows
