@@ -112,9 +112,8 @@ def test_a_known_propensity_and_a_known_prior_against_a_plain_solver(data, class
         SAREMClassifier([3]),
         RepeatedSARClassifier([3]),
         KnownPropensityClassifier(),
-        SARClassifier([3], max_iter=10),
     ],
-    ids=["sar-em", "repeated", "known propensity", "ours"],
+    ids=["sar-em", "repeated", "known propensity"],
 )
 @pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
 def test_every_learner_takes_a_share_bounds_or_a_survey(data, learner):
