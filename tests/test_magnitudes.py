@@ -16,7 +16,7 @@ from sarlearn import (
 )
 from sarlearn._engine.columns import moderate
 from sarlearn._engine.newton import cholesky
-from sarlearn.priors import KernelMean, compare_priors, out_of_fold_scores
+from sarlearn.priors import BestBinEstimator, KernelMean, compare_priors, out_of_fold_scores
 from table_data import sarem_of_table
 from test_sklearn_checks import public_estimators, reads_arrays
 
@@ -46,6 +46,8 @@ def estimators() -> list:
         settings = SETTINGS
         if kind.__name__ == "MultiSCARClassifier":  # groups rows by equal values
             settings = settings | {"propensity_features": ()}
+        if kind.__name__ == "SCARClassifier":  # by itself it deals folds by the values of rows
+            settings = settings | {"prior_estimator": BestBinEstimator(random_state=0)}
         known = model.get_params()
         found.append(model.set_params(**{k: v for k, v in settings.items() if k in known}))
     return found
