@@ -198,15 +198,15 @@ def test_single_precision(data):
 
 def test_groups_are_held_out_together():
     """Near copies of a row lie in other folds unless someone says that they belong together."""
-    data, rng = made(400, 6), np.random.default_rng(0)
-    X = np.repeat(data.X, 4, axis=0) + 1e-6 * rng.normal(size=(1600, 4))
-    s, groups = np.repeat(data.s, 4), np.repeat(np.arange(400), 4)
+    data, rng = made(800, 6), np.random.default_rng(0)
+    X = np.repeat(data.X, 2, axis=0) + 1e-6 * rng.normal(size=(1600, 4))
+    s, groups = np.repeat(data.s, 2), np.repeat(np.arange(800), 2)
     with pytest.warns(TrustWarning, match=r"have near copies .* groups=\.\.\."):
         apart = SARClassifier([0]).fit(X, s)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "About")
         together = SARClassifier([0]).fit(X, s, groups=groups)
-    copies = SARClassifier([0]).fit(np.repeat(data.X, 4, axis=0), s)
+    copies = SARClassifier([0]).fit(np.repeat(data.X, 2, axis=0), s)
     assert abs(together.class_prior_ - copies.class_prior_) < 0.06
     assert apart.class_prior_ < min(together.class_prior_, copies.class_prior_) - 0.03
     order = rng.permutation(1600)
@@ -279,7 +279,7 @@ def test_a_known_class_prior(known, low, high, data, model):
     ends = found.class_prior_range_
     assert ends[0] >= low - 0.01
     assert ends[1] <= high + 0.01
-    assert found.class_prior_from_labels_ == pytest.approx(model.class_prior_, abs=0.08)
+    assert found.class_prior_from_labels_ == pytest.approx(model.class_prior_, abs=1e-12)
 
 
 def test_bounds_that_hold_anyway_change_nothing(data, model):

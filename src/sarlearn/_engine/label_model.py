@@ -138,10 +138,7 @@ class Penalties:
 
 @dataclass
 class LabelFit:
-    """The maximum: parameters ``a, b, phi, c``, and what they say.
-
-    ``free_prior`` is the class prior without what was known of it beforehand.
-    """
+    """The maximum: parameters ``a, b, phi, c``, and what they say."""
 
     theta: np.ndarray
     m: int
@@ -151,7 +148,6 @@ class LabelFit:
     by_positives: np.ndarray
     total: float
     information: np.ndarray | None
-    free_prior: float = np.nan
 
     @property
     def weights(self) -> np.ndarray:
@@ -210,7 +206,6 @@ class LabelModel:
         """The maximum from ``start``; with what is known of the class prior, where that binds."""
         self._penalty = None
         found = self._climb(start, steps, tol)
-        free_prior = found.class_prior
         known = self._penalties.known
         penalty = None if known is None else known.penalty(found.class_prior)
         if penalty is not None:
@@ -218,7 +213,6 @@ class LabelModel:
             for deviation in [d for d in TIGHTENING if d > last] + [last]:
                 self._penalty = PriorPenalty(penalty.mean, deviation)
                 found = self._climb(found.theta, steps, tol)
-        found.free_prior = free_prior
         return found
 
     def at(self, theta: np.ndarray, second: bool = True) -> tuple[float, np.ndarray, LabelSums]:

@@ -129,9 +129,10 @@ class FoldLogistic:
         # A column of more than deviation 1 is hardly penalised anyway, and would hide the others.
         self._size = float(np.minimum(variance, 1.0).sum()) or 1.0
         share = min(max(labelled / e, 1e-3), 0.95)
-        self._start = np.zeros((rows.shape[1] + 1, n_folds))
+        n_columns = len(mean)
+        self._start = np.zeros((n_columns + 1, n_folds))
         self._start[-1] = logit(share)
-        self._full = rows.shape[1] <= (SPARSE_COLUMNS if rows.is_sparse else DENSE_COLUMNS)
+        self._full = n_columns <= (SPARSE_COLUMNS if rows.is_sparse else DENSE_COLUMNS)
         self._metric: np.ndarray | None = None
 
     def best(self, v: float | None = None) -> FoldFit:
@@ -159,7 +160,7 @@ class FoldLogistic:
     def fit(self, v: float, thetas: np.ndarray | None = None) -> FoldFit:
         """At one penalty, warm from ``thetas``."""
         thetas = self._start.copy() if thetas is None else thetas.copy()
-        if self._metric is None or self._rows.shape[1] <= FEW_COLUMNS:
+        if self._metric is None or len(thetas) <= FEW_COLUMNS:
             self._metric = self._rows.total(metric_sums, thetas.mean(axis=1), self._full)
             self._metric = self._metric * (1 - 1 / self._n_folds)
         ridge = np.append(np.full(len(thetas) - 1, self._size / v), 1e-9)

@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.known import KnownPrior
-from sarlearn._engine.label_model import LabelFit, LabelModel, Penalties
+from sarlearn._engine.label_model import WIDE, LabelFit, LabelModel, Penalties
 from sarlearn._engine.linear_scores import FoldFit, FoldLogistic, held_out
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.terms import Terms
@@ -35,6 +35,8 @@ LOOK_ROWS, LOOK_STEPS = 10_000, 3
 # Ridges: on slopes of the joint start at least, and of its propensity; of a single score towards
 # 1; of the stack towards equal weights; of the propensity's slopes.
 START_RIDGE, START_RIDGE_E, SCORE_RIDGE, STACK_RIDGE, RIDGE_E = 2.0, 1.0, 20.0, 50.0, 3.0
+# Where all columns are named, the ridge on the start's propensity is so many times larger.
+MANY_NAMED = 15.0
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,12 @@ class Settings:
     many: bool = False  # whether the rows, or those of which they are a sample, are many
     report: Callable[[], None] = lambda: None
 
-    def start_penalties(self, share: float, n_terms: int) -> Penalties:
-        """Of the joint start."""
+    def start_penalties(self, share: float, n_terms: int, n_attributes: int) -> Penalties:
+        """Of the joint start; where many columns are named, e must not take the class's place."""
         ridge = max(START_RIDGE, n_terms / 10)
-        return self._penalties(share, ridge=ridge, ridge_e=START_RIDGE_E)
+        named = n_attributes / max(n_terms, 1)
+        ridge_e = START_RIDGE_E * (1 + MANY_NAMED * named**2)
+        return self._penalties(share, ridge=ridge, ridge_e=ridge_e)
 
     def score_penalties(self, share: float) -> Penalties:
         """Of the label model on one score whose slope is sought."""
@@ -216,8 +220,10 @@ class Recipe:
     def start(self) -> None:
         """Step 1."""
         sample, p = self._sample, self._sample.Z.shape[1]
-        Z = sample.Z.toarray() if hasattr(sample.Z, "toarray") and p <= 150 else sample.Z
-        penalties = self._settings.start_penalties(sample.share, p)
+        Z = sample.Z.toarray() if hasattr(sample.Z, "toarray") and p <= WIDE else sample.Z
+        if p <= WIDE:  # sparse terms are not centred, and dense ones are cut after they were
+            Z = Z - np.average(Z, axis=0, weights=sample.weight)
+        penalties = self._settings.start_penalties(sample.share, p, sample.B.shape[1])
         rows = sample.rows(Z, Xe=sample.B).map(_terms_as_scores)
         model = LabelModel(rows, penalties)
         self.phi = model.fit(model.start(self.phi)).phi

@@ -75,6 +75,7 @@ def store_fit(
     columns: Columns,
     known: KnownPrior | None,
     unidentified: bool,
+    labels_alone: Learned,
 ) -> None:
     """Write all that was learned; warn where the labels leave the class prior open."""
     fit = found.fit
@@ -86,6 +87,7 @@ def store_fit(
     model.n_iter_, model.converged_ = max(fit.rounds, 1), fit.rounds < model.max_iter
     rounds, values, priors = np.array(fit.history).reshape(-1, 3).T
     model.history_ = {"round": rounds, "log_likelihood": values, "class_prior": priors}
+    model.class_prior_from_labels_ = max(labels_alone.fit.stack.class_prior, found.share)
     _store_prior(model, given, found, known, unidentified)
     if not np.isnan(model.class_prior_):
         _shift_to_mean(model, given, model.class_prior_)
@@ -122,7 +124,6 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     prior = min(max(stack.class_prior, share), 1.0)
     floor = FLOOR if len(model.propensity_features_) else FLOOR_UNNAMED
     low, high = range_of(stack, found.fit.alone, share, floor)
-    model.class_prior_from_labels_ = min(max(stack.free_prior, share), 1.0)
     if unidentified:
         low, high = share, 1.0
     elif found.leaks:  # hidden positives then look like negatives: they may be many

@@ -256,8 +256,11 @@ class SARClassifier(LearnsPropensity):
         with one_blas_thread():
             open_ = unidentified(given.rows, chosen)
             groups = self._checked_groups(groups, given)
-            found = learn(given.rows, chosen, settings, self.random_state, groups)
-        store_fit(self, given, found, chosen, prior, open_)
+            task = given.rows, chosen, settings, self.random_state, groups
+            found = alone = learn(*task)
+            if prior is not None:  # the labels are asked without it, too
+                alone = learn(*task[:2], replace(settings, known=None), *task[3:])
+        store_fit(self, given, found, chosen, prior, open_, alone)
         return self
 
     def _checked_models(self, X) -> tuple:
