@@ -79,7 +79,7 @@ def test_a_sample_keeps_labels_and_its_weights_stand_for_all():
 
 def test_what_is_not_identified():
     X = np.column_stack([made(50)[0][:, :2], np.ones(50)])
-    s = np.arange(50) < 10
+    s = np.arange(50) < 20
     assert unidentified(rows_of(X, s, 7), columns_of(X, of_propensity=[0, 1]))
     assert not unidentified(rows_of(X, s, 7), columns_of(X, of_propensity=[0]))
     assert not unidentified(rows_of(X, s, 7), columns_of(X, of_propensity=[]))

@@ -32,6 +32,8 @@ from sarlearn._engine.terms import Terms
 
 # With more different rows than this, a sample of so many is looked at first.
 MANY_ROWS, SAMPLE_ROWS = 15_000, 10_000
+# No fit with fewer labels has been measured: nothing is said of the class prior then.
+LEAST_LABELS = 15
 # At least this share of a sample is labelled, if there are so many labels.
 LABELLED_SHARE = 0.25
 # Folds with many rows, and rows that trees are trained on at most.
@@ -73,11 +75,13 @@ class Learned:
 
 
 def unidentified(rows: Rows, columns: Columns) -> bool:
-    """Whether all columns of the class model that vary are propensity attributes.
+    """Whether hardly any row is labelled, or all columns that vary are propensity attributes.
 
-    Then ``P(s=1|x) = f(x) e(x)`` holds for every ``f`` above ``P(s=1|x)``, with the matching ``e``:
+    In the second case ``P(s=1|x) = f(x) e(x)`` holds for every ``f`` above ``P(s=1|x)``, with the matching ``e``:
     labels cannot tell the two apart, however many.
     """
+    if rows.gather(_labelled).sum() < LEAST_LABELS:
+        return True
     if not len(columns.of_propensity):
         return False
     others = np.setdiff1d(columns.of_class, columns.of_propensity)
