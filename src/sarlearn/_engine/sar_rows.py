@@ -77,8 +77,8 @@ class Learned:
 def unidentified(rows: Rows, columns: Columns) -> bool:
     """Whether hardly any row is labelled, or all columns that vary are propensity attributes.
 
-    In the second case ``P(s=1|x) = f(x) e(x)`` holds for every ``f`` above ``P(s=1|x)``, with the matching ``e``:
-    labels cannot tell the two apart, however many.
+    In the second case ``P(s=1|x) = f(x) e(x)`` holds for every ``f`` above ``P(s=1|x)``, with the
+    matching ``e``: labels cannot tell the two apart, however many.
     """
     if rows.gather(_labelled).sum() < LEAST_LABELS:
         return True
