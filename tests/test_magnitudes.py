@@ -84,6 +84,15 @@ def is_sound(model, X) -> bool:
     return all(((values >= 0) & (values <= 1)).all() for values in found)
 
 
+# Other folds of these rows: eight draws gave class priors from .541 to .577.
+OTHER_FOLDS = 0.04
+
+
+def follows_values(model) -> bool:
+    """Whether the values of a row say in which fold it is."""
+    return type(model).__name__ in ("SARClassifier", "LearnerPrior")
+
+
 def with_column(factor: float, offset: float = 0.0) -> np.ndarray:
     out = X.copy()
     out[:, 0] = out[:, 0] * factor + offset
@@ -100,7 +109,8 @@ def test_huge_columns(model):
     found = fitted(model, huge)
     assert is_sound(found, huge)
     # Of most methods nothing changes; of others the penalty vanishes, or a rank among equals.
-    assert found.class_prior_ == pytest.approx(fitted(model, X).class_prior_, abs=0.02)
+    tolerance = OTHER_FOLDS if follows_values(model) else 0.02
+    assert found.class_prior_ == pytest.approx(fitted(model, X).class_prior_, abs=tolerance)
 
 
 @EVERY
@@ -124,14 +134,15 @@ def test_the_largest_numbers_there_are(model):
 @EVERY
 def test_a_column_far_from_zero_changes_nothing(model):
     far = fitted(model, with_column(1.0, 2_460_000.0)).class_prior_
-    # LightGBM bins numbers below and above zero apart; DEDPUL smooths ranks.
-    loose = type(model).__name__ in ("SARClassifier", "LearnerPrior", "DEDPUL")
-    assert far == pytest.approx(fitted(model, X).class_prior_, abs=0.02 if loose else 1e-3)
+    tolerance = 0.02 if type(model).__name__ == "DEDPUL" else 1e-3  # which smooths ranks
+    tolerance = OTHER_FOLDS if follows_values(model) else tolerance
+    assert far == pytest.approx(fitted(model, X).class_prior_, abs=tolerance)
 
 
 @EVERY
 def test_sparse_columns_of_extreme_sizes(model):
     zeros = X * (np.abs(X) > 0.7)
+    zeros[:, 0] = X[:, 0]  # no two rows are equal: the folds of copies follow their values
     plain = fitted(model, sparse.csr_array(zeros)).class_prior_
     for factor in (1e200, 1e-200):
         scaled = sparse.csr_array(zeros * factor)
@@ -140,7 +151,8 @@ def test_sparse_columns_of_extreme_sizes(model):
         found = fitted(model, scaled)
         assert is_sound(found, scaled)
         if not hasattr(found, "predict_proba"):  # penalties of learners are in the user's units
-            assert found.class_prior_ == pytest.approx(plain, abs=0.03)
+            tolerance = OTHER_FOLDS if follows_values(model) else 0.03
+            assert found.class_prior_ == pytest.approx(plain, abs=tolerance)
 
 
 @EVERY
