@@ -22,6 +22,11 @@ def sarem_of_table(propensity_features=(), drop=(), **settings):
     return make_pipeline(encoder, SAREMClassifier(propensity_features, **settings))
 
 
+def predicted(pipeline, method, table, *labels):
+    """What the last step of a pipeline predicts for a table."""
+    return getattr(pipeline[-1], method)(pipeline[:-1].transform(table), *labels)
+
+
 def patients(n=1500, seed=0):
     """Mixed columns: numbers with gaps, words, truth values. Labelling follows age and plan."""
     rng = np.random.default_rng(seed)

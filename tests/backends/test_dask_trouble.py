@@ -26,7 +26,7 @@ from dask_tools import (
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.backends.dask import read as _partitions
 from sarlearn.backends.dask import rows as _dask
-from sarlearn.classifiers import _cross_fitting, sarem
+from sarlearn.classifiers import sar, sarem
 from sarlearn.priors import BestBinEstimator, ElkanNoto
 
 pytestmark = quiet
@@ -49,7 +49,7 @@ def at_iteration(monkeypatch):
             if len(seen) == 2:
                 action()
 
-        for module in (sarem, _cross_fitting):
+        for module in (sarem, sar):
             monkeypatch.setattr(module, "reporter", lambda *of_the_fit, **names: report)
         return seen
 

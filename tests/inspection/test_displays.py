@@ -16,7 +16,7 @@ from sarlearn.inspection import (
     PosteriorDisplay,
     PropensityDisplay,
 )
-from table_data import patients, sarem_of_table
+from table_data import patients, predicted, sarem_of_table
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_bars_of_a_column_of_words(table, model):
     assert display.values == ["none", "basic", "full"]
     assert display.share == pytest.approx([(table["plan"] == v).mean() for v in display.values])
     for value, mean in zip(display.values, display.propensity, strict=True):
-        e = model.predict_propensity(table.assign(plan=value))
+        e = predicted(model, "predict_propensity", table.assign(plan=value))
         assert mean == pytest.approx(e.mean())
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == display.values
     assert display.ax_.get_title() == "plan"
@@ -70,7 +70,7 @@ def test_a_number_of_the_table_is_drawn_in_its_own_units(table, model):
     assert display.ax_ is ax
     assert display.feature == "age"
     assert 15 < display.values[0] < display.values[-1] < 90
-    e = model.predict_propensity(table.assign(age=display.values[3]))
+    e = predicted(model, "predict_propensity", table.assign(age=display.values[3]))
     assert display.propensity[3] == pytest.approx(e.mean())
 
 
@@ -125,7 +125,7 @@ def test_posterior_by_stratum(table, model):
     s = table["diagnosed"].to_numpy()
     display = PosteriorDisplay.from_estimator(model, table, s, feature="plan")
     assert display.strata == ["none", "basic", "full"]
-    posterior = model.predict_posterior(table, s)
+    posterior = predicted(model, "predict_posterior", table, s)
     for name, share, expected, count in zip(
         display.strata, display.share, display.expected, display.count, strict=True
     ):

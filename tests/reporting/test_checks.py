@@ -15,7 +15,7 @@ from sarlearn.inspection import bootstrap, scar_test
 from sarlearn.reporting import checks as module
 from sarlearn.reporting import report, run_checks
 from sarlearn.reporting.effects import propensity_odds
-from table_data import patients, sarem_of_table
+from table_data import patients, predicted, sarem_of_table
 
 LEFT_OUT = ["patient_id", "diagnosed"]
 SMALL = {"n_draws": 19, "n_resamples": 20}
@@ -63,7 +63,7 @@ def test_odds_have_the_intervals_of_the_contrasts_told(table):
     found = run_checks(model, table, s, **SMALL)
     rows = {row["name"]: row for row in found["intervals"]["rows"]}
     parts = take_apart(model, table)
-    told = propensity_odds(parts, s == 1, model.predict_posterior(table, s))
+    told = propensity_odds(parts, s == 1, predicted(model, "predict_posterior", table, s))
     assert len(rows) == 2 + len(told) == 6
     for row in told:
         interval = rows[f"odds of a label: {row['level']} against {row['against']}"]

@@ -18,7 +18,7 @@ from sarlearn.reporting import Report, checks, report, summarize, words
 from sarlearn.reporting.effects import importance, typical_values
 from sarlearn.reporting.render import _in_columns, _ratio
 from sarlearn.reporting.summarize import plain_values
-from table_data import hostile, patients, sarem_of_table
+from table_data import hostile, patients, predicted, sarem_of_table
 
 LEFT_OUT = ["patient_id", "diagnosed"]
 
@@ -84,7 +84,7 @@ def test_the_numbers_add_up(table, model, page):
 def test_candidates_are_the_unlabelled_rows_of_highest_posterior(table, model, page):
     found = page.to_dict()["candidates"]
     s = table["diagnosed"].to_numpy()
-    posterior = np.where(s == 1, -1, model.predict_posterior(table, s))
+    posterior = np.where(s == 1, -1, predicted(model, "predict_posterior", table, s))
     assert found["id"] == "patient_id"
     assert len(found["rows"]) == 20
     assert found["rows"][0]["posterior"] == pytest.approx(posterior.max())
@@ -105,8 +105,12 @@ def test_odds_ratios_are_those_of_the_propensity_model(table, model, page):
     assert odds[f"age = {high:g}"]["against"] == f"{low:g}"
     change = coef[age] * (high - low) / table["age"].std(ddof=0)
     assert odds[f"age = {high:g}"]["odds_ratio"] == pytest.approx(np.exp(change))
-    plans = {value: coef[names.index(f"plan={value}")] for value in ("none", "basic", "full")}
     share = table["plan"].value_counts(normalize=True)
+    deviation = np.sqrt(share * (1 - share))  # terms are standardised, marks too
+    plans = {
+        value: coef[names.index(f"plan={value}")] / deviation[value]
+        for value in ("none", "basic", "full")
+    }
     average = sum(plans[value] * share[value] for value in plans)
     assert odds["plan = full"]["odds_ratio"] == pytest.approx(np.exp(plans["full"] - average))
     # A ratio of two values does not depend on the average.

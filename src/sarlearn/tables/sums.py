@@ -128,7 +128,8 @@ def _add_numbers(out: ColumnSums, values: np.ndarray) -> None:
     out.n_known = len(values)
     if len(values):
         out.mean, out.low, out.high = float(values.mean()), values[0], values[-1]
-        out.squares = float(((values - out.mean) ** 2).sum())
+        with np.errstate(over="ignore"):  # a spread without end is told from the mean
+            out.squares = float(((values - out.mean) ** 2).sum())
         out.sketch = [_sketch(values)]
 
 
