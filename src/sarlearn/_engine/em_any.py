@@ -64,6 +64,12 @@ class LogisticSide:
         return expit(self._rows.matvec(self._theta[:-1]) + self._theta[-1])
 
 
+def probability(fitted, X) -> np.ndarray:
+    """``P(1)`` by a classifier; a class that was missing from its fit has probability 0."""
+    column = np.flatnonzero(fitted.classes_ == 1)
+    return fitted.predict_proba(X)[:, column[0]] if len(column) else np.zeros(X.shape[0])
+
+
 class EstimatorSide:
     """A scikit-learn classifier fitted to fractional targets by storing rows twice."""
 
@@ -81,12 +87,7 @@ class EstimatorSide:
 
     def predict(self, X=None) -> np.ndarray:
         """``P(1)`` of the training rows, or of others."""
-        X = self.X if X is None else X
-        # The class that is missing from a fit has probability 0.
-        column = np.flatnonzero(self.fitted.classes_ == 1)
-        if not len(column):
-            return np.zeros(X.shape[0])
-        return self.fitted.predict_proba(X)[:, column[0]]
+        return probability(self.fitted, self.X if X is None else X)
 
 
 class EstimatorEM:

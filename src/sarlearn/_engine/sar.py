@@ -130,7 +130,9 @@ class Additive:
         for factor, trees in self.trees:
             out = out + factor * trees.predict(X)
         for factor, classifier in self.classifiers:
-            f = classifier.predict_proba(X)[:, 1]
+            from sarlearn._engine.em_any import probability
+
+            f = probability(classifier, X)
             out = out + factor * logit(np.clip(f, 1e-9, 1 - 1e-9))
         return out
 
