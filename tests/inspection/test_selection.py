@@ -7,7 +7,6 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn.inspection import select_propensity_features
-from sarlearn.inspection._selection import unnamed_drivers
 
 
 def make(seed=0, n=2000):
@@ -122,14 +121,3 @@ def test_bad_input_is_named(candidates, change, message):
     X, s = make(n=200)
     with pytest.raises(ValueError, match=message):
         select_propensity_features(X, s, candidates, **change)
-
-
-def test_a_driver_that_was_not_named_is_found():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 4))
-    y = rng.random(2000) < expit(3 * X[:, 0])
-    s = y & (rng.random(2000) < expit(-X[:, 1] - 2 * X[:, 2]))
-    assert "x2" in unnamed_drivers(X, s, [1])
-    assert unnamed_drivers(X, s, [1, 2]) == {}
-    found = unnamed_drivers(X, s, [1], {"named": [1], "both": [2, 3], "own": [0]})
-    assert next(iter(found)) == "both"

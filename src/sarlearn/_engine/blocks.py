@@ -6,7 +6,6 @@ Whether a block is dense or sparse, float32 or float64, is known only here and i
 import copy
 import dataclasses
 import functools
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -93,13 +92,6 @@ class Block:
         ends = range(0, self.n_rows, most)
         return [self.cut(slice(first, min(first + most, self.n_rows))) for first in ends]
 
-    def some(self, rows: slice | np.ndarray) -> "Block":
-        """Some of its rows: cut out where they are one run, else copied in the order given."""
-        if isinstance(rows, slice):
-            return self.cut(rows)
-        first = self.rows.start
-        return Block(slice(first, first + len(rows)), **self._columns(operator.getitem, rows))
-
     def _columns(self, function: Callable, *arguments) -> dict:
         """What the function makes of the matrix, and of each column that is there."""
         return {
@@ -176,18 +168,11 @@ class RowBlocks(Rows):
     def totals(self, function: Callable, requests: Iterable[tuple]) -> Iterator[tuple]:
         return ((request, self.total(function, *request)) for request in requests)
 
-    def sorted_by(self, key: Callable) -> "RowBlocks":
-        return self.map(_sorted, key)
-
     def each(self, function: Callable, *arguments, per_block: list | None = None) -> list:
         if per_block is None:
             return [function(block, *arguments) for block in self._blocks]
         pairs = zip(self._blocks, per_block, strict=True)
         return [function(block, *arguments, extra) for block, extra in pairs]
-
-
-def _sorted(block: Block, key: Callable) -> Block:
-    return block.some(np.argsort(key(block), kind="stable"))
 
 
 def rows_per_block(n_columns: int) -> int:

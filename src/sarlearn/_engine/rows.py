@@ -176,13 +176,6 @@ class Rows(Protocol):
         """The same rows; where every pass makes blocks anew, what was made of them is kept."""
         return self
 
-    def sorted_by(self, key: Callable) -> "Rows":
-        """Rows of one ``key`` next to each other within a block, where that spares later copies.
-
-        ``key`` gives a number per row of a block. Rows that are not in memory stay as they are.
-        """
-        return self
-
     def part(self, n_rows: int) -> "RowBlocks | None":
         """About ``n_rows`` rows in runs spread evenly, in memory; None where that is most of them.
 
@@ -208,15 +201,6 @@ def runs_of(blocks: list[slice], n_total: int, n_rows: int) -> list[list[slice]]
         ]
         for rows in blocks
     ]
-
-
-def run_of(chosen: np.ndarray) -> slice | np.ndarray:
-    """Where a mask is true: a slice where that is one run, which needs no copy, else numbers."""
-    numbers = np.flatnonzero(chosen)
-    if not len(numbers):
-        return slice(0, 0)
-    first, last = int(numbers[0]), int(numbers[-1])
-    return slice(first, last + 1) if last - first == len(numbers) - 1 else numbers
 
 
 def rows_of(X, rows: slice):

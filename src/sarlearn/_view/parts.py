@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logit
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -178,17 +177,6 @@ class Parts:
 
     def probability(self) -> np.ndarray:
         return self._predictions[0]
-
-    def held_out_logit(self) -> np.ndarray:
-        """Logits of the class; of rows of the fit by what has not seen them, where there is such.
-
-        Trees are surer of rows that they were grown from than they should be.
-        """
-        f = self.probability()
-        held_out = getattr(self.final, "held_out_logit_", None)
-        if held_out is not None and len(held_out) == len(f) and fitted_to(self.final, f):
-            return held_out
-        return logit(np.clip(f, 1e-9, 1 - 1e-9))
 
     def propensity(self) -> np.ndarray:
         return self._predictions[1]

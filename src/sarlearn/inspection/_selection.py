@@ -1,11 +1,9 @@
 """Which attributes drive labelling? Forward selection by BIC over a shortlist."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from scipy.special import logit
 
 from sarlearn._engine.folds import deal_folds, hash_rows
 from sarlearn._engine.joint import JointFit, JointLogistic, climb_nested, nest
@@ -21,7 +19,6 @@ from sarlearn._view.refits import (
     run_all,
 )
 from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
-from sarlearn.inspection._label_sums import score_sums
 
 __all__ = ["PropensitySelection", "SelectionStep", "select_propensity_features"]
 
@@ -303,39 +300,3 @@ def held_out_trees(X, labelled: np.ndarray, rng: np.random.Generator) -> np.ndar
     sample = Sample(X, terms.transform(X), nothing, *seen, [folds])
     score = Recipe(sample, Settings(("trees",), n_folds)).fit().held[:, 0]
     return ((score - score.mean()) / max(float(score.std()), 1e-12))[:, None]
-
-
-def unnamed_drivers(
-    X, s, named: Sequence[int] = (), groups: Mapping[str, Sequence[int]] | None = None, C=10.0
-) -> dict[str, float]:
-    """Columns that were not named and that labelling seems to follow: their gain beyond its cost.
-
-    A score test cannot see a driver where the fit takes every positive for labelled: a propensity
-    of 1 does not move with anything. So each of those with the largest scores enters the propensity
-    beside the named ones, both models are fitted again, and it is told if it raises the likelihood
-    by more than the extended BIC asks for (Chen and Chen, Biometrika 95, 2008). ``groups`` are
-    columns that belong together, by name.
-    """
-    rows = check_rows(X, s)
-    if groups is None:
-        groups = {rows.name(j): [j] for j in range(rows.X.shape[1])}
-    others = {name: list(g) for name, g in groups.items() if not set(named) & set(g)}
-    if not others:
-        return {}
-    columns = sorted(named)
-    forward = _Forward(rows, others, C, None)
-    model = forward._model(columns)
-    fit = model.fit(rows.labelled)
-    eta, zeta = (logit(np.clip(p, 1e-12, 1 - 1e-12)) for p in model.probabilities(fit.parameters))
-    Z = Terms.learn(rows.X, np.arange(rows.X.shape[1])).dense(rows.X)
-    z = np.abs(score_sums(eta, zeta, rows.labelled, Z[:, columns], Z, of_class=False).z)
-    tried = sorted(others, key=lambda name: -float(z[others[name]].max()))[:MAX_TRIED]
-    found = {}
-    for name in tried:
-        wider = forward._with(columns, others[name], fit, None)
-        # The columns may only have led to a better maximum of the model without them.
-        without = forward._without(columns, others[name], wider, None)
-        cost = len(others[name]) * np.log(rows.n_rows) + 2 * np.log(len(others))
-        found[name] = 2 * (wider.value - max(fit.value, without)) - float(cost)
-    better = sorted((pair for pair in found.items() if pair[1] > 0), key=lambda pair: -pair[1])
-    return dict(better)

@@ -238,16 +238,6 @@ def relative_sentence(compared: dict[str, Any]) -> str:
     )
 
 
-def drivers_sentence(drivers: Sequence[str]) -> str:
-    """Columns that labelling seems to follow, and that were not named."""
-    names = list(drivers)[:5]
-    which = names[0] if len(names) == 1 else f"at least one of {listed(names)}"
-    return (
-        f"Labelling also seems to follow {which}, not named so far. Name what can decide who gets "
-        "labelled; a class that is not linear in a column looks the same."
-    )
-
-
 def headline(summary: dict[str, Any]) -> str:
     """The one sentence to remember."""
     if nothing_said(summary):

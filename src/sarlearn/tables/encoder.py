@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._engine.terms import Terms
-from sarlearn._words import nearest, origin, output_name
+from sarlearn._words import nearest, output_name
 from sarlearn.backends import elsewhere, lazily
 from sarlearn.exceptions import (
     IdentifierColumnWarning,
@@ -382,12 +382,6 @@ class TableEncoder(  # type: ignore[call-arg]
         block = np.full((len(encoded), len(self.kinds_)), np.nan)
         block[:, place] = encoded
         return positions, self.terms_.part(positions).transform(block)
-
-    def category_of_output(self, position: int) -> str | None:
-        """The category an encoded column stands for; None for a number."""
-        name = self.feature_names_out_[position]
-        prefix = output_name(origin(name), "")
-        return name[len(prefix) :] if self.terms and name.startswith(prefix) else None
 
     def _warn_of_strays(self, frame) -> None:
         for name, kind in self.kinds_.items():
