@@ -104,6 +104,11 @@ def to_sql(
     refuses infinite ones, SQL does not. Columns of categories must hold the same values as in
     ``fit``; truth values may be booleans, or 0 and 1 where a database has none.
 
+    See Also
+    --------
+    save : Keep a fitted model in a file.
+    sarlearn.onnx.to_onnx : The same for programs that read ONNX.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd
