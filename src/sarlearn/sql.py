@@ -98,16 +98,16 @@ def to_sql(
     SQLScores
         Probability, propensity and posterior; ``select(table)`` puts them into a ``SELECT``.
 
+    See Also
+    --------
+    save : Keep a fitted model in a file.
+    sarlearn.onnx.to_onnx : The same for programs that read ONNX.
+
     Notes
     -----
     Columns that were numbers in ``fit`` must be numbers in the database, and finite: Python
     refuses infinite ones, SQL does not. Columns of categories must hold the same values as in
     ``fit``; truth values may be booleans, or 0 and 1 where a database has none.
-
-    See Also
-    --------
-    save : Keep a fitted model in a file.
-    sarlearn.onnx.to_onnx : The same for programs that read ONNX.
 
     Examples
     --------
