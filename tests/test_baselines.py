@@ -164,7 +164,7 @@ def test_candidates_hold_the_best_threshold(n_rows):
     assert z[low] <= best <= z[high]
 
 
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.FewLabelsWarning")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.DataWarning")
 def test_threshold_without_enough_rows_is_the_median():
     X = np.arange(12.0)[:, None]
     s = np.arange(12) >= 6
@@ -201,7 +201,7 @@ def test_two_models_says_whether_it_settled():
     assert not short.converged_
 
 
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.MostlyLabelledWarning")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.DataWarning")
 @pytest.mark.parametrize("model", BASELINES, ids=lambda model: type(model).__name__)
 def test_there_are_at_least_as_many_positives_as_labels(model):
     X = np.random.default_rng(0).standard_normal((120, 3))

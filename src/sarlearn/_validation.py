@@ -12,17 +12,12 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from sarlearn._compat import check_sample_weight
-from sarlearn._labels import Choice, choose, fill_labels, gap_mask, is_gap, meaning
+from sarlearn._labels import choose, fill_labels, gap_mask, is_gap, meaning, warn_of_labels
 from sarlearn._words import counted, nearest, origin
-from sarlearn.exceptions import (
-    FEW_LABELS,
-    FewerFoldsWarning,
-    FewLabelsWarning,
-    GuessedLabelWarning,
-    MostlyLabelledWarning,
-    warn,
-)
+from sarlearn.exceptions import DataWarning, InputWarning, warn
 
+# Below this number of labelled rows every estimate is very uncertain.
+FEW_LABELS = 30
 # Squares of weights beyond this are too large, or too small, for a double.
 LARGEST_WEIGHT = 1e100
 
@@ -113,20 +108,13 @@ def encode_labels(
     return labelled, classes
 
 
-def warn_of_labels(
-    choice: Choice, n_labelled: int, n_rows: int, *, given: bool, has_pos_label: bool
-) -> None:
-    """Warn where the meaning of the labels was guessed, or most rows are labelled."""
-    about = choice.labelled, choice.unlabelled, n_labelled, n_rows, has_pos_label
-    if not choice.sure:
-        warn(GuessedLabelWarning(*about))
-    if 2 * n_labelled > n_rows and not given:
-        warn(MostlyLabelledWarning(*about))
-
-
 def warn_few_labels(n_labelled: int) -> None:
     if n_labelled < FEW_LABELS:
-        warn(FewLabelsWarning(n_labelled))
+        text = (
+            f"Only {n_labelled} labelled rows: with fewer than {FEW_LABELS} the class prior and "
+            "the propensity are very uncertain. Label more rows, or use fewer propensity features."
+        )
+        warn(DataWarning("few-labels", text))
 
 
 def fewer_folds(cv: int, labelled: np.ndarray) -> int:
@@ -139,7 +127,11 @@ def fewer_folds(cv: int, labelled: np.ndarray) -> int:
             f"{n_labelled} labelled of {len(labelled)}."
         )
     if n_folds < cv:
-        warn(FewerFoldsWarning(cv, n_folds))
+        text = (
+            f"cv={cv} folds are more than there are rows with one of the labels; {n_folds} folds "
+            "are used. Label more rows, or lower cv."
+        )
+        warn(InputWarning("fewer-folds", text))
     return n_folds
 
 

@@ -233,12 +233,16 @@ def _telling_what_is_wrong(path: Path, max_bytes: int) -> Iterator[None]:
 def _warn_of_versions(path: Path, versions: dict[str, str]) -> None:
     import sklearn
 
-    from sarlearn.exceptions import OtherVersionWarning, warn
+    from sarlearn.exceptions import DataWarning, warn
 
     running = {"sarlearn": __version__, "scikit-learn": sklearn.__version__}
     for library, version in running.items():
         if versions.get(library) != version:
-            warn(OtherVersionWarning(str(path), library, versions.get(library), version))
+            text = (
+                f"{path} was saved with {library} {versions.get(library)}, and this is {version}: "
+                "check a few predictions, or fit the model again."
+            )
+            warn(DataWarning("other-version", text))
 
 
 class _Writer:

@@ -114,7 +114,7 @@ def weak(seed, n=4000):
     ],
     ids=["sar-em", "ours", "naive Bayes"],
 )
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.UnansweredStrataWarning")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.TrustWarning")
 def test_a_known_draw_gives_the_class_prior_and_f_follows(learner):
     X, y, s, _ = weak(1, 1500)
     learner.fit(X, s)

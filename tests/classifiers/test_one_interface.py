@@ -15,7 +15,7 @@ from sarlearn.classifiers import (
     SAREMClassifier,
     SCARClassifier,
 )
-from sarlearn.exceptions import NotConvergedWarning, UnlabelledStratumWarning
+from sarlearn.exceptions import DataWarning, NotConvergedWarning
 from sarlearn.priors import DEDPUL, BestBinEstimator
 
 LEARNERS = [getattr(classifiers, name) for name in classifiers.__all__]
@@ -117,7 +117,7 @@ def test_weights_of_strata_are_repetitions():
 def test_a_configuration_without_labels_is_told_of():
     data = make_pu(600, 4, discrete=True)
     bare = (data.X[:, 0] == 1) & (data.X[:, 1] == 1)
-    with pytest.warns(UnlabelledStratumWarning, match="1 of 4 configurations"):
+    with pytest.warns(DataWarning, match="1 of 4 configurations"):
         SAREMClassifier(data.columns).fit(data.X, data.s & ~bare)
 
 

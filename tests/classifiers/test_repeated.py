@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from conftest import needs_data
 from evidence_reference import Reference
 from sarlearn import RepeatedSARClassifier
-from sarlearn.exceptions import EqualChancesWarning, FewChancesWarning
+from sarlearn.exceptions import TrustWarning
 from sarlearn.inspection import history_test
 
 
@@ -205,9 +205,9 @@ def test_histories_tell_of_dependence():
 
 def test_what_is_identified_is_said():
     X, _, s, Z, _ = simulate(5)
-    with pytest.warns(FewChancesWarning, match="told apart by the shape"):
+    with pytest.warns(TrustWarning, match="told apart by the shape"):
         RepeatedSARClassifier().fit(X, s[:, :1], chances=Z[:, :1])
-    with pytest.warns(EqualChancesWarning, match="2 chances per row without attributes"):
+    with pytest.warns(TrustWarning, match="2 chances per row without attributes"):
         RepeatedSARClassifier([2]).fit(X, np.nan_to_num(s[:, :2]))
     alike = RepeatedSARClassifier([2]).fit(X, s).summary()
     assert "a 95 % interval that holds if the model does" in alike

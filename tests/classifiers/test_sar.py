@@ -17,7 +17,7 @@ from sklearn.model_selection import cross_validate
 from sklearn.naive_bayes import GaussianNB
 
 from sarlearn import SARClassifier
-from sarlearn.exceptions import FewLabelsWarning, TrustWarning
+from sarlearn.exceptions import DataWarning, TrustWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
 
@@ -391,7 +391,7 @@ def test_polars_is_pandas():
 def test_few_labels(n_labelled, data):
     s = np.zeros(data.n, bool)
     s[np.flatnonzero(data.s)[:n_labelled]] = True
-    with pytest.warns(FewLabelsWarning):
+    with pytest.warns(DataWarning, match="Only .* labelled rows"):
         found = SARClassifier([0]).fit(data.X, s)
     low, high = found.class_prior_range_
     assert s.mean() <= low <= found.class_prior_ <= high

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from sarlearn import SARClassifier, SAREMClassifier, TableEncoder
 from sarlearn._words import origin
-from sarlearn.exceptions import StrayCellsWarning
+from sarlearn.exceptions import DataWarning
 from table_data import patients, sarem_of_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sarlearn.exceptions.TrustWarning")
@@ -95,9 +95,7 @@ def test_unknown_words_are_gaps_and_strays_are_told_of(data, model):
     new["region"], gaps["region"] = "mars", None
     np.testing.assert_array_equal(model.predict_proba(new), model.predict_proba(gaps))
     assert model.reader_.unknown_values(new) == {"region": ["mars"]}
-    with pytest.warns(
-        StrayCellsWarning, match=r"'age' holds numbers, except in 1 of 6 rows.*'old'"
-    ):
+    with pytest.warns(DataWarning, match=r"'age' holds numbers, except in 1 of 6 rows.*'old'"):
         found = model.predict_proba(X.assign(age=["1", "2", "old", "3", "4", "5"]))
     expected = model.predict_proba(X.assign(age=[1, 2, None, 3, 4, 5]))
     np.testing.assert_array_equal(found, expected)

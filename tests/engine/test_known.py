@@ -33,7 +33,7 @@ def test_known_propensity_fit_is_the_optimum(C):
     np.testing.assert_allclose(fit.theta, best.x, atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.FewLabelsWarning")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.DataWarning")
 @pytest.mark.parametrize(("seed", "C"), [(3, 0.1), (25, 5.0), (88, 5.0), (159, 0.1), (209, 0.1)])
 def test_where_columns_have_their_zero_does_not_choose_the_optimum(seed, C):
     """Thirty rows of noise have several optima. Found by fuzzing: eigenvalues of a Hessian that is

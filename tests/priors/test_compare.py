@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from sarlearn import KnownPropensityClassifier
 from sarlearn.classifiers.scar import SCARClassifier
-from sarlearn.exceptions import FewLabelsWarning
+from sarlearn.exceptions import DataWarning
 from sarlearn.priors import (
     DEDPUL,
     AlphaMax,
@@ -111,7 +111,7 @@ def test_warnings_and_failures_are_in_the_notes():
     rng = np.random.default_rng(0)
     X, s = rng.standard_normal((60, 2)), np.arange(60) < 1
     chosen = {"KM1": KernelMean(), "TIcE": TIcE(cv=5)}
-    with pytest.warns(FewLabelsWarning, match="Only 1 labelled row") as caught:
+    with pytest.warns(DataWarning, match="Only 1 labelled row") as caught:
         found = compare_priors(X, s, chosen)
     assert len(caught) == 1
     kernel, tice = found.rows
@@ -124,7 +124,7 @@ def test_warnings_and_failures_are_in_the_notes():
     assert "..." in str(found)
     with (
         pytest.raises(ValueError, match=r"No method gave an estimate\. failed: Held-out scores"),
-        pytest.warns(FewLabelsWarning),
+        pytest.warns(DataWarning, match="Only 1 labelled row"),
     ):
         compare_priors(X, s, {"TIcE": TIcE(cv=5)})
 

@@ -344,7 +344,7 @@ def test_balanced_subsample_is_a_third_labelled_where_there_are_rows(n_labelled,
     np.testing.assert_array_equal(balanced_subsample(s, 1000, None), np.arange(1000))
 
 
-@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.FewLabelsWarning")
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.DataWarning")
 def test_bounds_from_the_tree_fold_are_those_of_the_published_program():
     """One value of the 20 differs by 0.016, all others by 0.003 at most."""
     known, found = reference("TIcE as published"), {}

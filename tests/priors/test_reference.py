@@ -30,7 +30,7 @@ from sarlearn.priors import (
 from sarlearn.priors.alphamax import LINEAR_GRID, find_elbow, histogram_shares, log_likelihood
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::sarlearn.exceptions.FewLabelsWarning", "ignore::sarlearn.exceptions.BoundaryWarning"
+    "ignore::sarlearn.exceptions.DataWarning", "ignore::sarlearn.exceptions.TrustWarning"
 )
 
 SCORE_METHODS = {

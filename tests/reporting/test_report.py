@@ -13,7 +13,7 @@ from conftest import make_pu
 from sarlearn import SAREMClassifier
 from sarlearn._view.notebook import inline
 from sarlearn._view.parts import take_apart
-from sarlearn.exceptions import BoundaryWarning, FewLabelsWarning, LeakageWarning
+from sarlearn.exceptions import DataWarning, TrustWarning
 from sarlearn.reporting import Report, checks, report, summarize, words
 from sarlearn.reporting.effects import importance, typical_values
 from sarlearn.reporting.render import _in_columns, _ratio
@@ -287,26 +287,31 @@ def test_warnings_come_from_the_numbers(page):
     assert "at the edge of what is possible" in said(estimates__class_prior=0.999)
     problems = {"nonlinear": "The class does not seem to be linear in bmi.", "leaks": "bmi leaks."}
     assert " ".join(problems.values()) in said(label_fit__problems=problems)
-    own = LeakageWarning(["bmi"], 0.99)  # the fit has said so itself
+    own = TrustWarning("leak", "bmi all but determines the label.")  # the fit has said so itself
     assert "bmi leaks." not in said(own, label_fit__problems=problems)
     attributes = page.to_dict()["propensity"]["attributes"]
     attributes[1]["groups"][0]["labelled"] = 0
     assert "No row is labelled where plan = " in said(propensity__attributes=attributes)
-    few = FewLabelsWarning(12)
+    few = FEW
     twice = words.warnings_of(summary_with(page, data__labelled=12), [few, few])
     assert twice.count(str(few)) == 1
     assert len([text for text in twice if "12" in text]) == 1
 
 
-@pytest.mark.parametrize("other", [FewLabelsWarning(12), BoundaryWarning("label_frequency", 1.0)])
+FEW = DataWarning("few-labels", "Only 12 labelled rows.")
+
+
+@pytest.mark.parametrize(
+    "other", [FEW, TrustWarning("label-frequency-at-end", "The label frequency is 1.")]
+)
 def test_a_warning_hides_no_other(page, other):
     at_the_end = {"estimates__class_prior": 0.999, "propensity__lowest": 0.98}
     found = words.warnings_of(summary_with(page, **at_the_end), [other])
     assert found[0] == str(other)
     assert sum("at the edge of what is possible" in text for text in found) == 1
-    hidden = isinstance(other, BoundaryWarning)
+    hidden = other is not FEW
     assert sum("near 1 everywhere" in text for text in found) == (not hidden)
-    own = BoundaryWarning("class_prior", 0.999)
+    own = TrustWarning("class-prior-at-end", "The class prior is 0.999.")
     found = words.warnings_of(summary_with(page, **at_the_end), [other, own])
     assert str(own) in found
     assert not any("at the edge of what is possible" in text for text in found)

@@ -14,7 +14,7 @@ import pytest
 import sarlearn.tables.read
 from sarlearn import TableEncoder
 from sarlearn._words import nearest
-from sarlearn.exceptions import TableWarning
+from sarlearn.exceptions import DataWarning
 from sarlearn.tables.labels import parse_labels
 from sarlearn.tables.read import read_table
 
@@ -124,7 +124,7 @@ def read(tmp_path, content, name="t.csv", **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = read_table(path, **options)
-    assert all(issubclass(w.category, TableWarning) for w in caught)
+    assert all(issubclass(w.category, DataWarning) for w in caught)
     return table, [str(w.message) for w in caught]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sarlearn.exceptions import TableWarning
+from sarlearn.exceptions import DataWarning
 from sarlearn.tables.scales import missing_code, tell_oddities
 
 AGE = np.random.default_rng(0).integers(18, 90, 200).astype(float)
@@ -12,9 +12,9 @@ AGE = np.random.default_rng(0).integers(18, 90, 200).astype(float)
 @pytest.mark.parametrize("code", [-99.0, -999.0, 999.0, 99999.0])
 def test_a_code_for_missing_values_is_named_with_its_rows(code):
     values = np.where(np.arange(200) % 20 == 0, code, AGE)
-    with pytest.warns(TableWarning, match=rf"holds {code:g} in 10 rows.*\(--na {code:g}"):
+    with pytest.warns(DataWarning, match=rf"holds {code:g} in 10 rows.*\(--na {code:g}"):
         tell_oddities("age", values)
-    with pytest.warns(TableWarning, match="in 30 rows"):
+    with pytest.warns(DataWarning, match="in 30 rows"):
         tell_oddities("age", np.sort(values), np.full(200, 3.0))
 
 
@@ -35,9 +35,9 @@ def test_other_values_are_no_codes(values):
 
 def test_row_numbers_are_told_of():
     for first in (0, 1):
-        with pytest.warns(TableWarning, match="'id' numbers the rows"):
+        with pytest.warns(DataWarning, match="'id' numbers the rows"):
             tell_oddities("id", np.arange(60.0) + first)
-    with pytest.warns(TableWarning, match="leave it out"):
+    with pytest.warns(DataWarning, match="leave it out"):
         tell_oddities("Unnamed: 0", np.arange(60.0))
     tell_oddities("id", np.arange(60.0)[::-1])
     tell_oddities("id", np.arange(30.0))

@@ -17,9 +17,9 @@ from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar_rows import Columns, Learned
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
 from sarlearn._validation import check_class_prior
-from sarlearn._words import number_text
+from sarlearn._words import listed, number_text
 from sarlearn.classifiers.base import Input, labelled_of
-from sarlearn.exceptions import LeakageWarning, TrustWarning, UnansweredStrataWarning, warn
+from sarlearn.exceptions import TrustWarning, warn
 
 KNOWN_PRIOR: dict = {"class_prior": [Real, "array-like", dict, None]}
 LEVEL = 0.95
@@ -175,7 +175,12 @@ def _store_audit(model, given: Input) -> Strata | None:
     drawn = labelled, audit.known, audit.probability, audit.round_of
     strata = strata_of(*drawn, given.rows.gather(weights))
     if strata is None:
-        warn(UnansweredStrataWarning(model.n_audited_))
+        text = (
+            f"Some strata of the audit have no answer yet (of {model.n_audited_}), so the class "
+            "prior rests on the likelihood, and on the model. Check the rows in the order "
+            "suggested: its first rows reach every stratum."
+        )
+        warn(TrustWarning("unanswered-strata", text))
         return None
     model.class_prior_by_design_ = True
     model.audit_rows_needed_ = rows_needed(strata, NARROW_AUDIT, LEVEL)
@@ -192,26 +197,30 @@ def _shift_to_mean(model, given: Input, class_prior: float) -> None:
 def _tell(model, found: Learned) -> None:
     """One warning at most: of near copies, a leak, or a class prior that the labels leave open."""
     if found.near_copies > MOST_GAPS:
-        warn(
-            TrustWarning(
-                f"About {found.near_copies:.0%} of the rows have near copies among the others, as "
-                "several visits of one patient are. Folds that part them make class prior and "
-                "probabilities wrong: say what belongs together in fit(..., groups=...), or merge "
-                "these rows."
-            )
+        text = (
+            f"About {found.near_copies:.0%} of the rows have near copies among the others, as "
+            "several visits of one patient are. Folds that part them make class prior and "
+            "probabilities wrong: say what belongs together in fit(..., groups=...), or merge "
+            "these rows."
         )
+        warn(TrustWarning("near-copies", text))
         return
     if model.certainty_ != "not at all" or np.isnan(model.class_prior_):
         return
     if found.leaks:
         names = _names(model, found.terms)
-        warn(LeakageWarning([names[j] for j, _ in found.leaks], found.leaks[0][1]))
+        text = (
+            f"{listed([names[j] for j, _ in found.leaks], 3)} all but "
+            f"{'determines' if len(found.leaks) == 1 else 'determine'} the label (AUC "
+            f"{found.leaks[0][1]:.3f}). A column that follows from the label, such as a treatment "
+            "given once diagnosed, hides every positive that was not labelled. Leave it out."
+        )
+        warn(TrustWarning("leak", text))
         return
     low, high = model.class_prior_range_
-    warn(
-        TrustWarning(
-            f"The labels do not determine the class prior: the data are compatible with {low:.2f} "
-            f"to {high:.2f}. Name the columns that labelling depends on, check some rows "
-            "(sarlearn.audit.suggest_audit), or give class_prior what is known of it."
-        )
+    text = (
+        f"The labels do not determine the class prior: the data are compatible with {low:.2f} to "
+        f"{high:.2f}. Name the columns that labelling depends on, check some rows "
+        "(sarlearn.audit.suggest_audit), or give class_prior what is known of it."
     )
+    warn(TrustWarning("open-class-prior", text))

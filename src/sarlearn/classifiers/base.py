@@ -33,7 +33,7 @@ from sarlearn._validation import (
 from sarlearn._words import checked_sentence, known_sentence, model_summary, range_sentence
 from sarlearn.backends import elsewhere, lazily, read_rows, refuse_dask
 from sarlearn.classifiers._score import ScoresLabels
-from sarlearn.exceptions import EveryColumnWarning, NotConvergedWarning, warn
+from sarlearn.exceptions import InputWarning, NotConvergedWarning, warn
 
 EM_CONSTRAINTS: dict = {
     "decay": [Interval(Real, 0, 1, closed="right")],
@@ -369,7 +369,15 @@ def store_result(model, result: EMResult, class_prior: float, label_share: float
     )
     store_prior(model, class_prior, label_share)
     if not result.converged:
-        warn(NotConvergedWarning(model.max_iter))
+        warn_not_converged(model.max_iter)
+
+
+def warn_not_converged(max_iter: int) -> None:
+    text = (
+        f"No convergence in {max_iter} iterations. Raise max_iter, scale the columns to similar "
+        "ranges, lower C, or loosen tol."
+    )
+    warn(NotConvergedWarning("max-iter", text))
 
 
 def store_prior(model, class_prior: float, label_share: float) -> None:
@@ -381,7 +389,11 @@ def store_prior(model, class_prior: float, label_share: float) -> None:
 def warn_every_column(columns, class_columns) -> None:
     """Where the class model has no column of its own."""
     if len(columns) and not len(np.setdiff1d(class_columns, columns)):
-        warn(EveryColumnWarning(len(columns)))
+        text = (
+            "Every column is a propensity feature: class and propensity cannot be told apart from "
+            "such data. Leave out of propensity_features what does not drive labelling."
+        )
+        warn(InputWarning("every-column", text))
 
 
 def with_audits(given: Input, audited, probability=None, round_of=None) -> Input:

@@ -35,7 +35,7 @@ from sarlearn.classifiers.base import (
     PUClassifier,
     store_result,
 )
-from sarlearn.exceptions import NoPropensityWarning, warn
+from sarlearn.exceptions import InputWarning, warn
 
 # The paper's start takes every row for a positive where no column tells labelled rows from others.
 # From there probabilities hardly move for a while, which the slope rule takes for the end: within
@@ -195,7 +195,11 @@ class KnownPropensityClassifier(PUClassifier):
         if prior is not None and (self.method == "weighting" or self.classifier is not None):
             raise ValueError("class_prior is for method='em' with logistic regression.")
         if propensity is None:
-            warn(NoPropensityWarning())
+            text = (
+                "No propensity was given: every positive is taken to be labelled (propensity 1). "
+                "Pass fit(X, s, propensity=...)."
+            )
+            warn(InputWarning("no-propensity", text))
         fit_known(self, given, prior)
         self.propensity_ = float(e) if np.ndim(e) == 0 else None
         store_evidence(self, given, prior)

@@ -7,14 +7,10 @@ from sarlearn._compat import fit_context
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.propensity import group_rows
 from sarlearn._engine.stopping import History
-from sarlearn._validation import resolve_features
+from sarlearn._validation import FEW_LABELS, resolve_features
 from sarlearn.classifiers.base import EM_CONSTRAINTS, POS_LABEL, LearnsPropensity
 from sarlearn.classifiers.sarem import SAREMClassifier
-from sarlearn.exceptions import (
-    FEW_LABELS,
-    SparseStrataWarning,
-    warn,
-)
+from sarlearn.exceptions import DataWarning, warn
 
 
 class MultiSCARClassifier(LearnsPropensity):
@@ -184,7 +180,12 @@ class MultiSCARClassifier(LearnsPropensity):
     def _warn_strata(self, n_labelled) -> None:
         bare, few = int((n_labelled == 0).sum()), int((n_labelled < FEW_LABELS).sum())
         if few and len(n_labelled) > 1:
-            warn(SparseStrataWarning(len(n_labelled), few, bare))
+            text = (
+                f"{few} of {len(n_labelled)} strata have fewer than {FEW_LABELS} labelled rows, "
+                f"{bare} have none and predict 0. Name fewer propensity features, or use "
+                "SAREMClassifier, which learns across strata."
+            )
+            warn(DataWarning("sparse-strata", text))
 
     def _by_stratum(self, X, value) -> np.ndarray:
         """``value(stratum, rows of X)`` for each row; 0 where the configuration is new."""

@@ -25,8 +25,8 @@ from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._store import KNOWN_PRIOR, store_range
 from sarlearn.classifiers._visits import check_chances, check_offset, check_visits
-from sarlearn.classifiers.base import Input, PUClassifier
-from sarlearn.exceptions import EqualChancesWarning, FewChancesWarning, NotConvergedWarning, warn
+from sarlearn.classifiers.base import Input, PUClassifier, warn_not_converged
+from sarlearn.exceptions import TrustWarning, warn
 
 # Half the width of a 95 % interval, in standard errors.
 Z = 1.959963984540054
@@ -268,9 +268,18 @@ class RepeatedSARClassifier(PUClassifier):
         first = np.take_along_axis(held, np.argmax(~np.isnan(visits), axis=1)[:, None, None], 1)
         self._chances_alike = bool(np.all(np.isnan(held) | (held == first)))
         if mean < 2:
-            warn(FewChancesWarning(mean))
+            text = (
+                f"Rows have {mean:.2f} chances on average. With fewer than two, class and "
+                "propensity are told apart by the shape of the two models alone: the class prior "
+                "is not reliable."
+            )
+            warn(TrustWarning("few-chances", text))
         elif self._chances_alike and visits.shape[1] == 2:
-            warn(EqualChancesWarning(visits.shape[1]))
+            text = (
+                "2 chances per row without attributes of their own identify one propensity for "
+                "both of them; whether the chances depend on each other cannot be seen from them."
+            )
+            warn(TrustWarning("equal-chances", text))
 
     def _sure(self) -> str:
         low, high = self.class_prior_range_
@@ -306,7 +315,7 @@ class RepeatedSARClassifier(PUClassifier):
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes
         self.converged_, self.history_ = fit.converged, fit.history
         if not fit.converged:
-            warn(NotConvergedWarning(self.max_iter))
+            warn_not_converged(self.max_iter)
 
     def _class_probability(self, X) -> np.ndarray:
         return LINKS[self.link](self._logit(X)).p

@@ -41,7 +41,7 @@ from sarlearn.classifiers.base import (
     warn_every_column,
 )
 from sarlearn.classifiers.sar import with_background
-from sarlearn.exceptions import BoundaryWarning, UnlabelledStratumWarning, warn
+from sarlearn.exceptions import DataWarning, TrustWarning, warn
 
 
 class SAREMClassifier(LearnsPropensity):
@@ -280,7 +280,12 @@ class SAREMClassifier(LearnsPropensity):
             )
         bare, n_strata = fit.n_strata
         if bare:
-            warn(UnlabelledStratumWarning(n_strata, bare))
+            text = (
+                f"{bare} of {n_strata} configurations of the propensity features have no labelled "
+                "row: what is said about them rests on the other configurations. Merge rare "
+                "values, or name fewer propensity features."
+            )
+            warn(DataWarning("unlabelled-strata", text))
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.propensity_coef_ = fit.propensity_theta[None, :-1]
         self.propensity_intercept_ = fit.propensity_theta[-1:]
@@ -341,9 +346,18 @@ class SAREMClassifier(LearnsPropensity):
         store_result(self, result, class_prior, label_share)
         # Maximum likelihood approaches e = 1 slowly: it is meant long before it is reached.
         if self.label_frequency_ > (0.99 if self.decay == 1 else 0.999):
-            warn(BoundaryWarning("label_frequency", self.label_frequency_))
+            text = (
+                f"The label frequency was estimated at {self.label_frequency_:.4f}, its upper end: "
+                "the fit says that no positive is hidden. That solution always exists and is often "
+                "wrong; lower decay, raise C, or check the propensity features."
+            )
+            warn(TrustWarning("label-frequency-at-end", text))
         elif self.class_prior_ > 0.999:
-            warn(BoundaryWarning("class_prior", self.class_prior_))
+            text = (
+                f"The class prior was estimated at {self.class_prior_:.4f}, its upper end: nearly "
+                "every row is taken for a positive. Raise decay, or name fewer propensity features."
+            )
+            warn(TrustWarning("class-prior-at-end", text))
 
     def _propensity(self, X) -> np.ndarray:
         Xe = X[:, self.propensity_features_]

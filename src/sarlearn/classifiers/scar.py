@@ -12,7 +12,7 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers.base import Input, LearnsPropensity
 from sarlearn.classifiers.known import KnownPropensityClassifier, fit_known
-from sarlearn.exceptions import FewLabelsWarning, MostlyLabelledWarning
+from sarlearn.exceptions import DataWarning
 
 
 class SCARClassifier(LearnsPropensity):
@@ -186,8 +186,7 @@ class SCARClassifier(LearnsPropensity):
                 "BestBinEstimator."
             )
         with warnings.catch_warnings():  # few labelled rows, or few others, are said once
-            for said in (FewLabelsWarning, MostlyLabelledWarning):
-                warnings.simplefilter("ignore", said)
+            warnings.simplefilter("ignore", DataWarning)
             return prior.fit(X, labels, **weights)
 
     def _propensity(self, X) -> np.ndarray:

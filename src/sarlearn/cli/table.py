@@ -227,9 +227,9 @@ def warn_of_repeats(frame, id_column: str) -> None:
 
 
 def _warn(note: str) -> None:
-    from sarlearn.exceptions import TableWarning, warn
+    from sarlearn.exceptions import DataWarning, warn
 
-    warn(TableWarning(note))
+    warn(DataWarning("identifiers", note))
 
 
 def check_enough(n_labelled: int, n_rows: int, label: str) -> None:

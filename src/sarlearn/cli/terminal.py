@@ -216,10 +216,10 @@ def collected_warnings() -> Iterator[list[Warning]]:
 @contextlib.contextmanager
 def table_warnings_said() -> Iterator[None]:
     """Say nothing of the table that was said when it was read."""
-    from sarlearn.exceptions import TableWarning
+    from sarlearn.exceptions import DataWarning
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)
+        warnings.simplefilter("ignore", DataWarning)
         yield
 
 

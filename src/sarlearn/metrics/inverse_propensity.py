@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from sarlearn._validation import check_propensity, encode_labels
 from sarlearn._words import listed
-from sarlearn.exceptions import UnequalPropensityWarning, warn
+from sarlearn.exceptions import TrustWarning, warn
 
 # Fewer effective labelled rows than this, and a score says little.
 FEW_EFFECTIVE = 30
@@ -153,7 +153,11 @@ def ipw_scores(
     weight = 1 / e[labelled]
     effective = float(weight.sum() ** 2 / (weight**2).sum())
     if effective < FEW_EFFECTIVE:
-        warn(UnequalPropensityWarning(len(weight), effective))
+        text = (
+            f"The {len(weight)} labelled rows are worth {effective:.0f} equally likely ones: the "
+            "propensities are too unequal for these scores. Use more rows, or set clip."
+        )
+        warn(TrustWarning("unequal-propensities", text))
     return IPWScores(
         scores={name: value for name, (value, _) in found.items()},
         standard_errors={name: _standard_error(by_row) for name, (_, by_row) in found.items()},

@@ -16,7 +16,7 @@ from sarlearn._validation import (
     validate_data,
 )
 from sarlearn.backends import refuse_dask
-from sarlearn.exceptions import BoundaryWarning, warn
+from sarlearn.exceptions import TrustWarning, warn
 
 
 class Estimate(NamedTuple):
@@ -91,7 +91,12 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         self.label_frequency_ = min(q * found.purity / max(pooled, 1e-300), 1.0)
         self.clipped_ = bool(found.at_boundary or not 0.0 < found.kappa < 1.0)
         if self.clipped_:
-            warn(BoundaryWarning("unlabelled_prior", kappa, type(self).__name__))
+            text = (
+                f"{type(self).__name__}: the estimate is at the boundary of its range: the share "
+                f"of positives among the unlabelled rows comes out as {kappa:.3g}. Compare it with "
+                "other estimators (compare_priors) before using it."
+            )
+            warn(TrustWarning("unlabelled-prior-at-end", text))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "class_prior_")

@@ -15,7 +15,7 @@ from sklearn.utils import check_consistent_length
 
 from sarlearn._validation import check_array, encode_labels
 from sarlearn.classifiers import SAREMClassifier
-from sarlearn.exceptions import DisagreementWarning, FewLabelsWarning, warn
+from sarlearn.exceptions import TrustWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative
 from sarlearn.priors._scores import ScorePriorEstimator, out_of_fold_scores
 from sarlearn.priors.alphamax import AlphaMax
@@ -219,7 +219,7 @@ def compare_priors(
             except ValueError as error:
                 failure = [f"failed: {error}"]
         # Few labels are warned of once for all methods, not in the notes of each.
-        notes = [str(w.message) for w in caught if not issubclass(w.category, FewLabelsWarning)]
+        notes = [str(w.message) for w in caught if getattr(w.message, "code", "") != "few-labels"]
         seconds = time.perf_counter() - started
         prior, kappa, c = (getattr(fitted.get(name), number, np.nan) for number in NUMBERS)
         clipped = getattr(fitted.get(name), "clipped_", False)
@@ -228,7 +228,7 @@ def compare_priors(
         raise ValueError("No method gave an estimate. " + "; ".join(r.notes[-1] for r in rows))
     comparison = PriorComparison(rows, fitted, scoring_seconds, max_disagreement)
     if comparison.disagree:
-        warn(DisagreementWarning(comparison.spread, comparison.verdict))
+        warn(TrustWarning("priors-disagree", comparison.verdict))
     return comparison
 
 

@@ -7,7 +7,7 @@ from scipy.stats import gamma
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn.exceptions import NotSeparatedWarning, warn
+from sarlearn.exceptions import TrustWarning, warn
 from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._kernels import (
     balanced_subsample,
@@ -160,11 +160,18 @@ class KernelMean(PriorEstimator):
         self.separated_ = not embedding.same_distribution
         kappa, at_boundary = _search(embedding, embedding.threshold(self.variant), self.max_prior)
         if not self.separated_:
-            warn(
-                NotSeparatedWarning(
-                    embedding.n_labelled, embedding.n_unlabelled, kappa, len(labelled)
-                )
+            used = f" ({len(rows)} of {len(labelled)} rows were used)"
+            more = f", raise max_rows{used}" if len(rows) < len(labelled) else ""
+            text = (
+                f"KernelMean: the {embedding.n_labelled} labelled and {embedding.n_unlabelled} "
+                "unlabelled rows look like samples of one distribution (their kernel means are no "
+                "further apart than chance puts them, a test of level 0.01), so the share of "
+                f"positives among the unlabelled, {kappa:.3g}, is mostly noise, and larger ones up "
+                f"to 1 agree with the rows too. Label more rows{more}, drop columns that have "
+                "nothing to do with the class, or compare with estimators on scores "
+                "(compare_priors)."
             )
+            warn(TrustWarning("not-separated", text))
         return Estimate(kappa, at_boundary)
 
 

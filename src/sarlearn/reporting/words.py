@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sarlearn._validation import FEW_LABELS
 from sarlearn._words import (
     ENOUGH,
     about,
@@ -13,14 +14,6 @@ from sarlearn._words import (
     number_text,
     range_sentence,
     settled_sentence,
-)
-from sarlearn.exceptions import (
-    FEW_LABELS,
-    BoundaryWarning,
-    EveryColumnWarning,
-    FewLabelsWarning,
-    LeakageWarning,
-    NotConvergedWarning,
 )
 
 # By a learner's ``certainty_``: the verdict, and what the page colours by.
@@ -108,25 +101,18 @@ def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list
     found = list(dict.fromkeys(" ".join(str(warning).split()) for warning in given))
     if nothing_said(summary):
         return found  # the verdict has the reason, and nothing else matters
-    kinds = {_kind(warning) for warning in given}
-    found.extend(sentence for kind, sentence in _from_numbers(summary) if kind not in kinds)
+    codes = {getattr(warning, "code", "") for warning in given}
+    found.extend(sentence for code, sentence in _from_numbers(summary) if code not in codes)
     return found
 
 
-def _kind(warning: Warning | str) -> type | tuple[type, str]:
-    """What tells warnings apart: their class, and which estimate is at its boundary."""
-    if isinstance(warning, BoundaryWarning):
-        return BoundaryWarning, warning.quantity
-    return type(warning)
-
-
-def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
-    """Sentences that the numbers call for, each with the kind of warning that says the same."""
+def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[str | None, str]]:
+    """Sentences that the numbers call for, each with the code of the warning that says the same."""
     data, propensity = summary["data"], summary["propensity"]
     attributes = summary["model"]["propensity_attributes"]
     if data["labelled"] < FEW_LABELS:
         yield (
-            FewLabelsWarning,
+            "few-labels",
             f"Only {data['labelled']} rows are labelled. With fewer than {FEW_LABELS} every number "
             "here is very uncertain.",
         )
@@ -138,10 +124,10 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
             "readily than others, name the columns that say which.",
         )
     if attributes and len(attributes) == data["attributes"]:
-        yield EveryColumnWarning, " ".join(_impossible(summary))
+        yield "every-column", " ".join(_impossible(summary))
     if propensity["lowest"] > 0.97:
         yield (
-            (BoundaryWarning, "label_frequency"),
+            "label-frequency-at-end",
             "The chance of being labelled comes out near 1 everywhere: nearly no hidden positives "
             "are found. Check this against what is known of the labelling.",
         )
@@ -162,18 +148,18 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[Any, str]]:
         )
     if not summary["convergence"]["converged"]:
         yield (
-            NotConvergedWarning,
+            "max-iter",
             f"The fit stopped after {summary['convergence']['n_iter']} rounds before it had "
             "settled; allow more rounds (max_iter) or use fewer propensity attributes.",
         )
     if not 0.005 < summary["estimates"]["class_prior"] < 0.995:
         yield (
-            (BoundaryWarning, "class_prior"),
+            "class-prior-at-end",
             f"The estimated class prior, {summary['estimates']['class_prior']:.1%}, is at the edge "
             "of what is possible; do not rely on it.",
         )
     for kind, sentence in summary["label_fit"]["problems"].items():
-        yield LeakageWarning if kind == "leaks" else None, sentence
+        yield "leak" if kind == "leaks" else None, sentence
 
 
 def range_source(certainty: dict[str, Any] | None) -> str:

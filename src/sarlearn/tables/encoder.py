@@ -1,7 +1,7 @@
 """A table as people have it, read as columns of numbers: text as numbers, words as codes, days."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -11,13 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sarlearn._engine.terms import Terms
 from sarlearn._words import nearest, output_name
 from sarlearn.backends import elsewhere, lazily
-from sarlearn.exceptions import (
-    IdentifierColumnWarning,
-    ManyLevelsWarning,
-    MostlyNumbersWarning,
-    StrayCellsWarning,
-    warn,
-)
+from sarlearn.exceptions import DataWarning, warn
 from sarlearn.tables.columns import (
     MISSING,
     ColumnReading,
@@ -215,9 +209,14 @@ class TableEncoder(  # type: ignore[call-arg]
             self.styles_[reading.name] = reading.style
         if reading.n_strays:
             what = "dates" if reading.kind == "date" else "numbers"
-            warn(StrayCellsWarning(reading.name, what, reading.strays, reading.n_rows))
+            _warn_of_cells(reading.name, what, reading.strays, reading.n_rows)
         if reading.number_share is not None:
-            warn(MostlyNumbersWarning(reading.name, reading.number_share, reading.strays))
+            text = (
+                f"Column {reading.name!r} was read as words, though {reading.number_share:.0%} of "
+                f"its cells are numbers; the others hold {_shown(reading.strays, 3)}. If they mean "
+                "that the number is missing, make them empty (--na on the command line)."
+            )
+            warn(DataWarning("mostly-numbers", text))
 
     def _reading(self, name: str) -> ColumnReading:
         return next(reading for reading in self.readings_ if reading.name == name)
@@ -232,10 +231,19 @@ class TableEncoder(  # type: ignore[call-arg]
         rare, n_rows = sorted(set(ranked) - set(kept)), self._reading(name).n_rows
         self._reading(name).n_pooled = len(rare)
         if len(counts) > FEW_LEVELS and 2 * len(counts) > n_rows:
-            warn(IdentifierColumnWarning(name, len(counts), n_rows))
+            text = (
+                f"Column {name!r} has {len(counts):,} different values in {n_rows:,} rows; most of "
+                "them share one column '(other)'. If it identifies rows, leave it out."
+            )
+            warn(DataWarning("identifier-column", text))
         elif len(counts) >= MANY_LEVELS:
             share = 1 - sum(counts[level] for level in kept) / n_rows
-            warn(ManyLevelsWarning(name, len(counts), len(kept) + 1, share))
+            text = (
+                f"Column {name!r} has {len(counts)} levels. {len(kept) + 1} of them count; the "
+                f"others, with {share:.0%} of the rows, are one level '(other)'. As a propensity "
+                "column it says little that way: group its levels first, by region or kind."
+            )
+            warn(DataWarning("many-levels", text))
         own = [level for level in sorted(kept) if level != OTHER or not rare]
         self.levels_[name] = own + ([OTHER] if rare else [])
         if rare:
@@ -391,8 +399,7 @@ class TableEncoder(  # type: ignore[call-arg]
             read = text_numbers(values, self.styles_.get(name))
             strays = Counter(str(v) for v in values if v is not None and v not in read)
             if strays and 2 * strays.total() <= len(values):
-                cells = dict(strays.most_common(10))
-                warn(StrayCellsWarning(name, "numbers", cells, len(values)))
+                _warn_of_cells(name, "numbers", dict(strays.most_common()), len(values))
 
     def unknown_values(self, X) -> dict[str, list[str]]:
         """Words of a table that fit did not see, by column."""
@@ -408,3 +415,17 @@ class TableEncoder(  # type: ignore[call-arg]
         """Names of the encoded columns."""
         check_is_fitted(self)
         return np.asarray(self.feature_names_out_, dtype=object)
+
+
+def _warn_of_cells(name: str, what: str, cells: Mapping[str, int], n_rows: int) -> None:
+    """Of cells in a column of numbers or dates that are none, with how often each occurs."""
+    text = (
+        f"Column {name!r} holds {what}, except in {sum(cells.values())} of {n_rows} rows, which "
+        f"were taken as missing: {_shown(cells, 5)}."
+    )
+    warn(DataWarning("stray-cells", text))
+
+
+def _shown(cells: Mapping[str, int], most: int) -> str:
+    more = ", ..." if len(cells) > most else ""
+    return ", ".join(repr(cell) for cell in list(cells)[:most]) + more

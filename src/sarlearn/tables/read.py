@@ -444,7 +444,7 @@ def _has_padded(source: Source, dialect: Dialect) -> bool:
 
 
 def _warn_of(notes: Sequence[str]) -> None:
-    from sarlearn.exceptions import TableWarning, warn
+    from sarlearn.exceptions import DataWarning, warn
 
     for note in notes:
-        warn(TableWarning(note))
+        warn(DataWarning("file", note))

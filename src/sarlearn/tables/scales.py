@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from sarlearn.exceptions import TableWarning, warn
+from sarlearn.exceptions import DataWarning, warn
 
 # A column is strongly skewed where its upper tail (from the median to the 99th percentile) is more
 # than this many times as long as its lower one. It is 1 for a normal, 6 for an exponential, 10 for
@@ -64,20 +64,18 @@ def tell_oddities(name: str, values: np.ndarray, weights: np.ndarray | None = No
         rows = values == code
         count = int(rows.sum() if weights is None else weights[rows].sum())
         others = values[~rows & ~np.isnan(values)]
-        warn(
-            TableWarning(
-                f"Column {name!r} holds {code:g} in {count:,} rows, far from its other values "
-                f"({others.min():g} to {others.max():g}). If it stands for a missing value, make "
-                f"it empty (--na {code:g} on the command line)."
-            )
+        text = (
+            f"Column {name!r} holds {code:g} in {count:,} rows, far from its other values "
+            f"({others.min():g} to {others.max():g}). If it stands for a missing value, make it "
+            f"empty (--na {code:g} on the command line)."
         )
+        warn(DataWarning("missing-code", text))
     elif weights is None and _ROW_NUMBER.fullmatch(name) and _numbers_rows(values):
-        warn(
-            TableWarning(
-                f"Column {name!r} numbers the rows ({values[0]:g}, {values[1]:g}, "
-                f"{values[2]:g}, ...). It says nothing about them: leave it out."
-            )
+        text = (
+            f"Column {name!r} numbers the rows ({values[0]:g}, {values[1]:g}, {values[2]:g}, ...). "
+            "It says nothing about them: leave it out."
         )
+        warn(DataWarning("row-numbers", text))
 
 
 def missing_code(known: np.ndarray) -> float | None:

@@ -16,13 +16,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
 from sarlearn._engine.blocks import RowBlocks, aligned, rows_per_block
-from sarlearn._labels import choose, gap_mask
+from sarlearn._labels import choose, gap_mask, warn_of_labels
 from sarlearn._validation import (
     check_propensity,
     encode_labels,
     tidy,
     warn_few_labels,
-    warn_of_labels,
 )
 from sarlearn.backends import is_dask
 from sarlearn.backends.dask.rows import (
