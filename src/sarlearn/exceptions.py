@@ -63,6 +63,11 @@ class SarlearnWarning(UserWarning):
 class NotConvergedWarning(SarlearnWarning, ConvergenceWarning):
     """A fit ran out of iterations. It is scikit-learn's ``ConvergenceWarning``, too.
 
+    Parameters
+    ----------
+    code, text : str
+        As of :class:`SarlearnWarning`.
+
     See Also
     --------
     SarlearnWarning : Base of all warnings of this package.
@@ -72,6 +77,11 @@ class NotConvergedWarning(SarlearnWarning, ConvergenceWarning):
 class DataWarning(SarlearnWarning):
     """Something is odd about rows, labels, columns or files.
 
+    Parameters
+    ----------
+    code, text : str
+        As of :class:`SarlearnWarning`.
+
     See Also
     --------
     SarlearnWarning : Base of all warnings of this package.
@@ -80,6 +90,11 @@ class DataWarning(SarlearnWarning):
 
 class TrustWarning(SarlearnWarning):
     """An estimate may be wrong, or rests on less than it seems.
+
+    Parameters
+    ----------
+    code, text : str
+        As of :class:`SarlearnWarning`.
 
     See Also
     --------
@@ -91,6 +106,11 @@ class TrustWarning(SarlearnWarning):
 
 class InputWarning(SarlearnWarning):
     """An argument is odd, or is not followed to the letter.
+
+    Parameters
+    ----------
+    code, text : str
+        As of :class:`SarlearnWarning`.
 
     See Also
     --------
