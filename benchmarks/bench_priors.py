@@ -31,9 +31,9 @@ from sarlearn.priors import (
     PearsonDivergence,
     PenalizedL1,
     TIcE,
-    out_of_fold_scores,
 )
 from sarlearn.priors._kernels import median_distance, squared_distances
+from sarlearn.priors._scores import out_of_fold_scores
 from sarlearn.priors.alphamax import LINEAR_GRID, histogram_shares, log_likelihood
 
 RESULTS = Path(__file__).parent / "results"

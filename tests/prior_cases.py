@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 
-from sarlearn.priors import out_of_fold_scores
+from sarlearn.priors._scores import out_of_fold_scores
 
 CASES = [
     (name, c, seed)

@@ -16,7 +16,8 @@ from sarlearn import (
 )
 from sarlearn._engine.columns import moderate
 from sarlearn._engine.newton import cholesky
-from sarlearn.priors import BestBinEstimator, KernelMean, compare_priors, out_of_fold_scores
+from sarlearn.priors import BestBinEstimator, KernelMean, compare_priors
+from sarlearn.priors._scores import out_of_fold_scores
 from table_data import sarem_of_table
 from test_sklearn_checks import public_estimators, reads_arrays
 

@@ -98,10 +98,7 @@ NOT_HERE = {
     "load": "files, tests/test_saving.py",
     "save": "files, tests/test_saving.py",
     "to_sql": "text, tests/test_sql.py",
-    "Report": "text, tests/reporting",
-    "render": "text, tests/reporting",
     "report": "text, tests/reporting",
-    "summarize": "text, tests/reporting",
     "ipw_scorer": "a scorer, tests/metrics/test_inverse_propensity.py",
 }
 # Parameters that must not change the result, or are scikit-learn's convention.

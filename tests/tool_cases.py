@@ -175,16 +175,6 @@ INSPECTION = [
         {"n_draws": [20, 25], "random_state": [1, 2], "chances": [-CHANCES]},
     ),
     Case(
-        priors.out_of_fold_scores,
-        ROWS | {"random_state": 0},
-        {
-            "scorer": [GaussianNB()],
-            "cv": [3, KFold(4)],
-            "random_state": [1, 2],
-            "sample_weight": [WEIGHT],
-        },
-    ),
-    Case(
         lambda **settings: [row.class_prior for row in priors.compare_priors(**settings).rows],
         ROWS | {"estimators": ["EN", "BBE"], "random_state": 0},
         {

@@ -19,7 +19,7 @@ from sarlearn._view.refits import check_count, generators
 from sarlearn._words import counted
 from sarlearn.backends import refuse_dask
 
-__all__ = ["AuditEstimate", "AuditSuggestion", "class_prior_from_audit", "suggest_audit"]
+__all__ = ["class_prior_from_audit", "suggest_audit"]
 
 # Rows that a notebook shows.
 SHOWN = 10

@@ -26,7 +26,6 @@ __all__ = [
     "NotConvergedWarning",
     "SarlearnWarning",
     "TrustWarning",
-    "warn",
 ]
 
 # Frames of these modules stand between the user's line and ours: decorators around `fit`,

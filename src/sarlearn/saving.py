@@ -22,7 +22,7 @@ import numpy as np
 from sarlearn import __version__
 from sarlearn.tables.write import write_atomically
 
-__all__ = ["SavedModel", "load", "load_file", "save"]
+__all__ = ["load", "save"]
 
 _FORMAT = "sarlearn-model"
 _PROTOCOL = 2
@@ -134,8 +134,6 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES):
     See Also
     --------
     save : Save a fitted model to a file that can be loaded without running code from it.
-    sarlearn.saving.load_file :
-        Load a model with the versions that wrote it and the notes kept with it.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from sarlearn.classifiers import SARClassifier
 from sarlearn.classifiers.base import LearnsPropensity
 from sarlearn.tables.encoder import TableEncoder
 
-__all__ = ["SQLScores", "to_sql"]
+__all__ = ["to_sql"]
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from sarlearn.priors import (
     LearnerPrior,
     TIcE,
     compare_priors,
-    out_of_fold_scores,
 )
 from sarlearn.priors._compare import default_estimators
+from sarlearn.priors._scores import out_of_fold_scores
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from sarlearn.priors import (
     PearsonDivergence,
     PenalizedL1,
     TIcE,
-    out_of_fold_scores,
 )
+from sarlearn.priors._scores import out_of_fold_scores
 
 ESTIMATORS = [
     ElkanNoto(cv=3),

@@ -25,8 +25,8 @@ from sarlearn.priors import (
     PearsonDivergence,
     PenalizedL1,
     TIcE,
-    out_of_fold_scores,
 )
+from sarlearn.priors._scores import out_of_fold_scores
 from sarlearn.priors.alphamax import LINEAR_GRID, find_elbow, histogram_shares, log_likelihood
 
 pytestmark = pytest.mark.filterwarnings(

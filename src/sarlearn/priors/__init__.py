@@ -1,7 +1,6 @@
 """How many of the unlabelled are positive? Class-prior estimators, one file each."""
 
 from sarlearn.priors._compare import compare_priors
-from sarlearn.priors._scores import out_of_fold_scores
 from sarlearn.priors.alphamax import AlphaMax, AlphaMaxN
 from sarlearn.priors.best_bin import BestBinEstimator
 from sarlearn.priors.dedpul import DEDPUL
@@ -24,5 +23,4 @@ __all__ = [
     "PenalizedL1",
     "TIcE",
     "compare_priors",
-    "out_of_fold_scores",
 ]

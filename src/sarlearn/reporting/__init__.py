@@ -11,7 +11,7 @@ from sarlearn.reporting.render import render
 from sarlearn.reporting.summarize import summarize
 from sarlearn.tables.write import write_atomically
 
-__all__ = ["Report", "render", "report", "run_checks", "summarize"]
+__all__ = ["report"]
 
 
 class Report:

@@ -72,7 +72,7 @@ def summarize(
         What the fit warned of, shown with what is found here. Of two warnings of one class (see
         :mod:`sarlearn.exceptions`) the fit's is shown.
     checks : dict, optional
-        As :func:`~sarlearn.reporting.run_checks` gives them, to be told too.
+        As ``run_checks`` gives them, to be told too.
     whole : dict, optional
         ``rows`` and ``labelled`` of the data that the model was fitted to, where X is a sample of
         them: counts of all rows take the place of the sample's own.
