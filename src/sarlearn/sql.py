@@ -159,7 +159,8 @@ def to_sql(
     scores = {"probability": sigmoid(eta, database)}
     if zeta is not None:
         scores["propensity"] = sigmoid(zeta, database)
-        scores["posterior"] = posterior(eta, zeta, labelled, database)
+        shift = number(getattr(learner, "posterior_shift_", 0.0))
+        scores["posterior"] = posterior(total([eta, shift]), zeta, labelled, database)
     if table.complete:
         scores = {name: f"CASE WHEN {table.complete} THEN {s} END" for name, s in scores.items()}
     return SQLScores(dialect, **scores)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -92,6 +92,8 @@ def test_the_mean_probability_is_the_class_prior(settings, data):
     found = SARClassifier([0], **settings).fit(data.X, data.s, sample_weight=weight)
     mean = np.average(found.predict_proba(data.X)[:, 1], weights=weight)
     assert mean == pytest.approx(found.class_prior_, abs=1e-9)
+    mean = np.average(found.predict_posterior(data.X, data.s), weights=weight)
+    assert mean == pytest.approx(found.class_prior_, abs=1e-9)
     share = np.average(data.s, weights=weight)
     assert found.label_frequency_ == pytest.approx(share / found.class_prior_)
 
@@ -107,8 +109,12 @@ def test_attributes_agree_with_each_other(data, model):
     assert set(model.history_) == {"round", "log_likelihood", "class_prior"}
     assert model.n_iter_ in model.history_["round"]
     f, e = model.predict_proba(data.X)[:, 1], model.predict_propensity(data.X)
-    expected = np.where(data.s, 1.0, f * (1 - e) / (1 - f * e))
+    surer = expit(logit(f) + model.posterior_shift_)
+    expected = np.where(data.s, 1.0, surer * (1 - e) / (1 - surer * e))
     np.testing.assert_allclose(model.predict_posterior(data.X, data.s), expected, atol=1e-12)
+    np.testing.assert_array_equal(
+        model.predict_posterior(data.X), model.predict_posterior(data.X, 0 * data.s)
+    )
     np.testing.assert_array_equal(model.predict(data.X), f > 0.5)
     np.testing.assert_allclose(expit(model.decision_function(data.X)), f)
 

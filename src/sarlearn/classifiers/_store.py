@@ -8,6 +8,7 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit, logit
 
+from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import MOST_GAPS
 from sarlearn._engine.known import KnownPrior
 from sarlearn._engine.label_model import LabelFit, weights
@@ -89,8 +90,10 @@ def store_fit(
     model.history_ = {"round": rounds, "log_likelihood": values, "class_prior": priors}
     model.class_prior_from_labels_ = max(labels_alone.fit.stack.class_prior, found.share)
     _store_prior(model, given, found, known, unidentified)
+    model.posterior_shift_ = 0.0
     if not np.isnan(model.class_prior_):
         _shift_to_mean(model, given, model.class_prior_)
+        model.posterior_shift_ = _posterior_shift(model, given, found.share)
     _tell(model, found)
 
 
@@ -192,6 +195,21 @@ def _shift_to_mean(model, given: Input, class_prior: float) -> None:
     mean_at = mean_of_sigmoids(model._fitted_logit(given), given.rows.gather(weights))
     goal = float(np.clip(class_prior, 1e-9, 1 - 1e-9))
     model._shift_to(shift_for_mean(mean_at, goal, tol=1e-14 * goal))
+
+
+def _posterior_shift(model, given: Input, share: float) -> float:
+    """What to add to the logits of ``f`` for posteriors that add up to the class prior."""
+    unlabelled = ~given.rows.gather(labelled_of)
+    eta = (model._fitted_logit(given) + given.rows.gather(_log_unlabelled, model))[unlabelled]
+    mean_at = mean_of_sigmoids(eta, given.rows.gather(weights)[unlabelled])
+    goal = float(np.clip((model.class_prior_ - share) / (1 - share), 1e-9, 1 - 1e-9))
+    return shift_for_mean(mean_at, goal, tol=1e-14 * goal)
+
+
+def _log_unlabelled(block: Block, model) -> np.ndarray:
+    """``log(1 - e)``: the log of a positive row's chance to have no label."""
+    zeta = model.attributes_.dense(block.matrix) @ model.phi_[:-1] + model.phi_[-1]
+    return -np.logaddexp(0.0, zeta)
 
 
 def _tell(model, found: Learned) -> None:

@@ -300,8 +300,9 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
 
     def _posterior(self, X, s, e: np.ndarray, audited) -> np.ndarray:
         """``P(y=1|x,s)`` of checked rows with propensities ``e``."""
+        s = np.full(X.shape[0], self.classes_[0]) if s is None else s
         labelled = encode_new_labels(s, self.classes_, X.shape[0])
-        found = posterior(self._logit(X), e, labelled)
+        found = posterior(self._logit(X) + getattr(self, "posterior_shift_", 0.0), e, labelled)
         if audited is None:
             return found
         known = check_audited(audited, labelled)
@@ -330,15 +331,16 @@ class LearnsPropensity(PUClassifier):
         return self._propensity(self._check_predict(X))
 
     @lazily()
-    def predict_posterior(self, X, s, audited=None) -> np.ndarray:
+    def predict_posterior(self, X, s=None, audited=None) -> np.ndarray:
         """``P(y=1|x,s)``: 1 for labelled rows, ``f (1-e) / (1 - f e)`` for the others.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
             The rows to predict for.
-        s : array-like of shape (n_rows,)
-            Labels, in the values that ``fit`` saw; a missing one means unlabelled.
+        s : array-like of shape (n_rows,), default=None
+            Labels, in the values that ``fit`` saw; a missing one means unlabelled, and None that
+            all rows are.
         audited : array-like of shape (n_rows,), default=None
             The true class, 1 or 0, where someone has looked: it is then the posterior.
 

@@ -249,15 +249,16 @@ class KnownPropensityClassifier(PUClassifier):
         return self._mean_score(X, y, sample_weight, propensity=propensity)
 
     @lazily()
-    def predict_posterior(self, X, s, audited=None, propensity=None) -> np.ndarray:
+    def predict_posterior(self, X, s=None, audited=None, propensity=None) -> np.ndarray:
         """``P(y=1|x,s)``: 1 for labelled rows, ``f (1-e) / (1 - f e)`` for the others.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
             The rows to predict for.
-        s : array-like of shape (n_rows,)
-            Labels, in the values that ``fit`` saw; a missing one means unlabelled.
+        s : array-like of shape (n_rows,), default=None
+            Labels, in the values that ``fit`` saw; a missing one means unlabelled, and None that
+            all rows are.
         audited : array-like of shape (n_rows,), default=None
             The true class, 1 or 0, where someone has looked: it is then the posterior.
         propensity : float or array-like of shape (n_rows,), default=None

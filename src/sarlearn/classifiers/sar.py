@@ -87,6 +87,10 @@ class SARClassifier(LearnsPropensity):
         The two label values; the second one means labelled.
     class_prior_ : float
         ``P(y=1)``; the mean of ``predict_proba`` over the rows of the fit.
+    posterior_shift_ : float
+        What ``predict_posterior`` adds to the logits of ``f``, so that the posteriors of the rows
+        of the fit add up to the class prior. Scores of these rows are surer than held-out ones,
+        from which the class prior comes.
     class_prior_range_ : tuple of float
         Class priors that the data are compatible with.
     certainty_ : {"well", "roughly", "not at all"}
