@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from sarlearn import SAREMClassifier
-from sarlearn.backends.dask import rows as parallel
+from sarlearn.backends import dask_rows as parallel
 
 COLUMNS, PROPENSITY = 20, [0, 1]
 # float64 columns, and per row the label.

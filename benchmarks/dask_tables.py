@@ -71,7 +71,7 @@ def costs(rows: list[dict]) -> tuple[float, float, float] | None:
 
 
 def calculated(rows: list[dict]) -> Table:
-    from sarlearn.backends.dask.read import KEPT_BYTES, TASK_BYTES  # needs Dask
+    from sarlearn.backends.dask_read import KEPT_BYTES, TASK_BYTES  # needs Dask
 
     header = ["workers", "cores used", "rows per core", "computing s", "scheduling s"]
     header += ["adding s", "s per pass"]

@@ -25,7 +25,7 @@ weight = np.random.default_rng(1).integers(0, 4, N).astype(float)
 
 
 # What a worker imports for its first task.
-PRELOADED = ["distributed", "dask.dataframe", "sarlearn.backends.dask.rows"]
+PRELOADED = ["distributed", "dask.dataframe", "sarlearn.backends.dask_rows"]
 
 
 @contextlib.contextmanager
@@ -59,7 +59,7 @@ def sar_em(columns=(), **settings):
 def one_task_a_partition(patch) -> None:
     """Small partitions as if each were large."""
     for limit in ("TASK_BYTES", "BUNDLE_BYTES", "KEPT_BYTES"):
-        patch.setattr(f"sarlearn.backends.dask.read.{limit}", 1)
+        patch.setattr(f"sarlearn.backends.dask_read.{limit}", 1)
 
 
 def cut(values, n_parts: int):

@@ -85,7 +85,7 @@ def test_a_missing_label_means_unlabelled(labels):
 def test_any_other_pair_is_warned_of_with_the_value_and_its_rows(taken, other):
     _, s = rows()
     with pytest.warns(DataWarning, match="was taken to mean labelled") as caught:
-        labelled, _ = encode_labels(np.where(s, taken, other), has_pos_label=True)
+        labelled, _ = encode_labels(np.where(s, taken, other))
     np.testing.assert_array_equal(labelled, s)
     warning = caught[0].message
     assert warning.code == "guessed-label"
@@ -122,7 +122,7 @@ def test_every_learner_takes_pos_label(learner):
 def test_a_labelled_share_above_one_half_is_warned_of():
     _, s = rows()
     with pytest.warns(DataWarning, match="More than half.*pos_label=0") as caught:
-        encode_labels(~s * 1, has_pos_label=True)
+        encode_labels(~s * 1)
     assert caught[0].message.code == "mostly-labelled"
     assert f"{(~s).sum()} of {N} hold 1" in str(caught[0].message)
     encode_labels(~s * 1, pos_label=1)  # told, so not doubted

@@ -159,7 +159,7 @@ def test_columns_of_extreme_sizes_are_as_in_memory(where, learner, size):
             model.fit(da.from_array(X, chunks=(170, 4)), da.from_array(s, chunks=170))
     else:
         pa = pytest.importorskip("pyarrow")
-        from sarlearn.backends.batches import Batches
+        from sarlearn import Batches
 
         table = pa.table({f"x{j}": X[:, j] for j in range(4)} | {"s": s.astype(int)})
         model.fit(Batches(lambda: iter(table.to_batches(max_chunksize=170))), "s")

@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sarlearn.backends.batches import Batches
+    from sarlearn.backends.batch_source import Batches
     from sarlearn.classifiers import (
         KnownPropensityClassifier,
         MultiSCARClassifier,
@@ -38,7 +38,7 @@ __all__ = [
 # Where each public name lives. They are imported when first asked for: scikit-learn takes a
 # second to import, and `sarlearn --help` should not wait for it.
 _HOMES = {
-    "Batches": "backends.batches",
+    "Batches": "backends.batch_source",
     "KnownPropensityClassifier": "classifiers",
     "MultiSCARClassifier": "classifiers",
     "RepeatedSARClassifier": "classifiers",

@@ -158,25 +158,22 @@ def fill_labels(s, *, pos_label=None):
     return filled.astype(choice.classes.dtype) if filled.dtype.kind == "O" else filled
 
 
-def warn_of_labels(
-    choice: Choice, n_labelled: int, n_rows: int, *, given: bool, has_pos_label: bool
-) -> None:
+def warn_of_labels(choice: Choice, n_labelled: int, n_rows: int, *, given: bool) -> None:
     """Warn where the meaning of the labels was guessed, or most rows are labelled."""
     from sarlearn.exceptions import DataWarning, warn
 
     taken, other = choice.labelled, choice.unlabelled
-    way = "pos_label=" if has_pos_label else "s == "
     if not choice.sure:
         text = (
             f"The label {taken!r} was taken to mean labelled, and {other!r} unlabelled: "
-            f"{n_labelled} of {n_rows} rows are labelled. If that is wrong, pass {way}{other!r}; "
-            f"if it is right, {way}{taken!r} says so."
+            f"{n_labelled} of {n_rows} rows are labelled. If that is wrong, pass "
+            f"pos_label={other!r} or the labels s == {other!r}; if it is right, {taken!r} says so."
         )
         warn(DataWarning("guessed-label", text))
     if 2 * n_labelled > n_rows and not given:
         text = (
             f"More than half of the rows are labelled: {n_labelled} of {n_rows} hold {taken!r}, "
             f"which is rare among positive and unlabelled rows. If {taken!r} means unlabelled, "
-            f"pass {way}{other!r}."
+            f"pass pos_label={other!r} or the labels s == {other!r}."
         )
         warn(DataWarning("mostly-labelled", text))

@@ -67,9 +67,7 @@ def refuse_dates(X, who: str) -> None:
             )
 
 
-def encode_labels(
-    s, *, warn_few: bool = True, pos_label=None, has_pos_label: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+def encode_labels(s, *, warn_few: bool = True, pos_label=None) -> tuple[np.ndarray, np.ndarray]:
     """Turn observed labels into ``(labelled, classes)``: a boolean array and the two values.
 
     ``classes[1]`` means labelled. It is ``pos_label`` where given; 1 of 0/1 and -1/1, True of
@@ -101,8 +99,8 @@ def encode_labels(
     if choice.labelled == classes.tolist()[0]:
         classes = classes[::-1].copy()
     labelled = s == classes[1]
-    n_labelled, given = int(labelled.sum()), pos_label is not None
-    warn_of_labels(choice, n_labelled, len(s), given=given, has_pos_label=has_pos_label)
+    n_labelled = int(labelled.sum())
+    warn_of_labels(choice, n_labelled, len(s), given=pos_label is not None)
     if warn_few:
         warn_few_labels(n_labelled)
     return labelled, classes

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from conftest import make_pu
-from sarlearn import SAREMClassifier, SCARClassifier
-from sarlearn.backends.batches import Batches
-from sarlearn.backends.batches import source as module
+from sarlearn import Batches, SAREMClassifier, SCARClassifier
+from sarlearn.backends import batch_source as module
 from table_data import patients, sarem_of_table
 
 pa = pytest.importorskip("pyarrow", reason="batches need sarlearn[tables]")

@@ -26,8 +26,8 @@ from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn._engine import logistic as _logistic
 from sarlearn._engine import stopping as _stopping
 from sarlearn._engine.newton import WideCurvature
-from sarlearn.backends.dask import read as _partitions
-from sarlearn.backends.dask.rows import FAN_IN, DaskRows
+from sarlearn.backends import dask_read as _partitions
+from sarlearn.backends.dask_rows import FAN_IN, DaskRows
 
 pytestmark = quiet
 

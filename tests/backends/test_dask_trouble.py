@@ -24,8 +24,8 @@ from dask_tools import (
     weight,
 )
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
-from sarlearn.backends.dask import read as _partitions
-from sarlearn.backends.dask import rows as _dask
+from sarlearn.backends import dask_read as _partitions
+from sarlearn.backends import dask_rows as _dask
 from sarlearn.classifiers import sar, sarem
 from sarlearn.priors import BestBinEstimator, ElkanNoto
 

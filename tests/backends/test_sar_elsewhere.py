@@ -25,7 +25,7 @@ def in_memory():
 
 def test_batches_give_the_answer_of_memory(in_memory):
     pa = pytest.importorskip("pyarrow")
-    from sarlearn.backends.batches import Batches
+    from sarlearn import Batches
 
     X, s, weight, expected = in_memory
     columns = {f"x{j}": X[:, j] for j in range(4)} | {"label": s.astype(int), "weight": weight}

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    from sarlearn.backends.batches import source
+    from sarlearn.backends import batch_source as source
     from sarlearn.cli import large
 
     monkeypatch.setattr(source, "CHUNK_ROWS", 400)
@@ -133,8 +133,8 @@ def test_a_part_that_fails_leaves_the_old_file(call, folder):
 MEMORY = """
 import resource, sys
 import numpy as np, pyarrow as pa
-from sarlearn import SAREMClassifier
-from sarlearn.backends.batches import Batches, source as module
+from sarlearn import Batches, SAREMClassifier
+from sarlearn.backends import batch_source as module
 
 module.CHUNK_ROWS = 2**14  # the fewest rows are many chunks
 
@@ -169,7 +169,7 @@ def test_memory_does_not_grow_with_the_rows():
 # What a command has just done when it is killed: a pass over the rows in their temporary file; or
 # a part of the scores.
 MIDDLE = {
-    "fit": ("sarlearn.backends.batches.rows:BatchRows", "total"),
+    "fit": ("sarlearn.backends.batch_rows:BatchRows", "total"),
     "predict": ("sarlearn.tables.write:TableWriter", "write"),
 }
 

@@ -19,7 +19,7 @@ def in_memory(X):
 
 def on_dask(X):
     da = pytest.importorskip("dask.array")
-    from sarlearn.backends.dask.read import read_rows
+    from sarlearn.backends.dask_read import read_rows
 
     collection = da.from_array(X, chunks=(40, 5)) if isinstance(X, np.ndarray) else None
     if collection is None:
@@ -29,12 +29,12 @@ def on_dask(X):
 
 def in_batches(X):
     pa = pytest.importorskip("pyarrow")
-    from sarlearn.backends.batches import Batches
-    from sarlearn.backends.batches.rows import read_rows
+    from sarlearn import Batches
+    from sarlearn.backends.batch_rows import read_rows
 
     table = pa.table({**dict(zip("abcde", X.T, strict=True)), "s": LABELS})
     cut = Batches(lambda: iter(table.to_batches(max_chunksize=40)))
-    return read_rows(cut, "s", None, lambda s: (s.astype(bool), np.unique(s)))[0]
+    return read_rows(cut, "s")[0]
 
 
 KINDS = {
@@ -52,7 +52,7 @@ def rows(request, monkeypatch):
     if make is on_dask:
         request.getfixturevalue("here")
     if make is in_batches:
-        source = pytest.importorskip("sarlearn.backends.batches.source")
+        source = pytest.importorskip("sarlearn.backends.batch_source")
         monkeypatch.setattr(source, "CHUNK_ROWS", 40)
     return make(form(DENSE))
 

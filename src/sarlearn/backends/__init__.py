@@ -1,15 +1,18 @@
 """Where rows lie besides memory, and the one place that asks.
 
-A method says what becomes of it where its first argument lies on Dask, or comes in batches: another
-method takes over (:func:`elsewhere`), the same one is applied to the parts (:func:`lazily`), or
-nothing can be done (:func:`refuse_dask`).
+Where rows lie on Dask, or come in batches, a fit reads them there (:func:`read_rows`), a prediction
+is made of their parts (:func:`lazily`), or nothing can be done (:func:`refuse_dask`).
 """
 
 import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["each_part", "elsewhere", "lazily", "read_rows", "refuse_dask"]
+import numpy as np
+
+from sarlearn._compat import get_feature_names
+
+__all__ = ["each_part", "in_memory", "lazily", "read_rows", "refuse_dask"]
 
 
 def is_dask(X) -> bool:
@@ -19,7 +22,12 @@ def is_dask(X) -> bool:
 
 def is_batches(X) -> bool:
     """Whether ``X`` is a :class:`~sarlearn.Batches`, told without importing Arrow."""
-    return type(X).__module__ == "sarlearn.backends.batches.source"
+    return type(X).__module__ == "sarlearn.backends.batch_source"
+
+
+def in_memory(X) -> bool:
+    """Whether rows lie neither on Dask nor in batches."""
+    return not is_dask(X) and not is_batches(X)
 
 
 def refuse_dask(X, who: str, instead: str = "") -> None:
@@ -43,27 +51,6 @@ def refuse_dask(X, who: str, instead: str = "") -> None:
         )
 
 
-def elsewhere(*, dask: str, batches: str | None = None) -> Callable[[Callable], Callable]:
-    """Have another method take over where the first argument does not lie in memory.
-
-    ``dask`` and ``batches`` name the methods; where there is none the method itself is called,
-    which should refuse.
-    """
-
-    def decorate(method: Callable) -> Callable:
-        @functools.wraps(method)
-        def chosen(self, X, *arguments, **named):
-            if is_dask(X):
-                return getattr(self, dask)(X, *arguments, **named)
-            if batches is not None and is_batches(X):
-                return getattr(self, batches)(X, *arguments, **named)
-            return method(self, X, *arguments, **named)
-
-        return chosen
-
-    return decorate
-
-
 def lazily(about: Callable[[Any], dict] = lambda model: {}) -> Callable[[Callable], Callable]:
     """Have a prediction for Dask input computed when and where Dask does; of batches, at once.
 
@@ -73,7 +60,7 @@ def lazily(about: Callable[[Any], dict] = lambda model: {}) -> Callable[[Callabl
     def decorate(method: Callable) -> Callable:
         @functools.wraps(method)
         def chosen(self, X, *s, **named):
-            if not is_dask(X) and not is_batches(X):
+            if in_memory(X):
                 return method(self, X, *s, **named)
             known = dict(zip(("audited",), s[1:], strict=False)) | named
             for name, value in known.items():
@@ -84,7 +71,7 @@ def lazily(about: Callable[[Any], dict] = lambda model: {}) -> Callable[[Callabl
             check_is_fitted(self)
             one = getattr(self, method.__name__)
             if is_dask(X):
-                from sarlearn.backends.dask.predict import predict_lazily
+                from sarlearn.backends.dask_predict import predict_lazily
 
                 return predict_lazily(one, X, *s, **about(self))
             if method.__name__ == "transform":
@@ -100,25 +87,29 @@ def each_part(X, function: Callable, *arguments) -> Iterable:
     """``function(part, *arguments)`` of every partition or batch, in order."""
     if is_batches(X):
         return X.each(function, *arguments)
-    from sarlearn.backends.dask.read import each_partition
+    from sarlearn.backends.dask_read import each_partition
 
     return each_partition(X, function, *arguments)
 
 
-def read_rows(model, X, s, sample_weight=None, propensity=None, **about_labels):
-    """Checked rows of Dask input, that know their labels, weights and propensities.
+def read_rows(model, X, y, sample_weight=None, propensity=None):
+    """Checked rows of Dask input, or of batches, that know labels, weights and propensities.
 
     Sets what ``fit`` learns from its input: ``classes_``, ``n_features_in_``,
-    ``feature_names_in_``.
+    ``feature_names_in_``. Label and weight are columns of the batches.
     """
-    from sarlearn._compat import get_feature_names
-    from sarlearn.backends.dask import read
+    about = {"pos_label": model.pos_label, "allow_nan": model._ensure_all_finite == "allow-nan"}
+    if is_batches(X):
+        from sarlearn.backends import batch_rows
 
-    gaps = model._ensure_all_finite == "allow-nan"
-    given = X, s, sample_weight, propensity
-    rows, model.classes_ = read.read_rows(*given, allow_nan=gaps, **about_labels)
+        rows, model.classes_ = batch_rows.read_rows(X, y, sample_weight, propensity, **about)
+        names = np.array(X.features(y, sample_weight), dtype=object)
+    else:
+        from sarlearn.backends import dask_read
+
+        names = get_feature_names(X._meta)
+        rows, model.classes_ = dask_read.read_rows(X, y, sample_weight, propensity, **about)
     model.n_features_in_ = rows.shape[1]
-    names = get_feature_names(X._meta)
     if names is not None:
         model.feature_names_in_ = names
     elif hasattr(model, "feature_names_in_"):

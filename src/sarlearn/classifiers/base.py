@@ -31,7 +31,7 @@ from sarlearn._validation import (
     validate_data,
 )
 from sarlearn._words import checked_sentence, known_sentence, model_summary, range_sentence
-from sarlearn.backends import elsewhere, lazily, read_rows, refuse_dask
+from sarlearn.backends import in_memory, lazily, read_rows, refuse_dask
 from sarlearn.classifiers._score import ScoresLabels
 from sarlearn.exceptions import InputWarning, NotConvergedWarning, warn
 
@@ -102,16 +102,18 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
             X, s, weight = X[kept], s[kept], weight[kept]
         else:
             kept = None
-        labelled, self.classes_ = encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
+        labelled, self.classes_ = encode_labels(s, pos_label=self.pos_label)
         return X, labelled, weight, kept
 
     def _input(self, X, s, sample_weight=None, *audits, propensity=None) -> "Input":
         """Rows that know their labels, weights, propensities and audits, wherever they lie."""
-        given = self._located(X, s, sample_weight, propensity)
+        if in_memory(X):
+            given = self._in_memory(X, s, sample_weight, propensity)
+        else:
+            given = Input(read_rows(self, X, s, sample_weight, propensity))
         return with_audits(given, *audits) if audits else given
 
-    @elsewhere(dask="_on_dask", batches="_in_batches")
-    def _located(self, X, s, sample_weight, propensity) -> "Input":
+    def _in_memory(self, X, s, sample_weight, propensity) -> "Input":
         X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
         rows = RowBlocks(X).attach(labelled=labelled, weight=weight)
         if propensity is not None:
@@ -156,26 +158,6 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
             self.intercept_: np.ndarray = self.intercept_ + shift
         else:
             self.classifier_shift_ = shift
-
-    def _on_dask(self, X, s, sample_weight, propensity) -> "Input":
-        about_labels = {"pos_label": self.pos_label, "has_pos_label": True}
-        return Input(read_rows(self, X, s, sample_weight, propensity, **about_labels))
-
-    def _in_batches(self, batches, label, weight, propensity) -> "Input":
-        """Label and weight are columns of the batches."""
-        from sarlearn.backends.batches import read_rows
-
-        def encode(s):
-            return encode_labels(s, pos_label=self.pos_label, has_pos_label=True)
-
-        gaps = self._ensure_all_finite == "allow-nan"
-        rows, self.classes_ = read_rows(batches, label, weight, encode, gaps)
-        if propensity is not None:
-            e = check_propensity(propensity, rows.gather(_labelled))
-            rows = rows.attach(e=e, not_e=1.0 - e)
-        self.feature_names_in_ = np.array(batches.features(label, weight), dtype=object)
-        self.n_features_in_ = len(self.feature_names_in_)
-        return Input(rows)
 
     def _check_predict(self, X):
         check_is_fitted(self)
@@ -357,10 +339,6 @@ def posterior(eta: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarra
     f, not_f = likelihood.sigmoids(np.array(eta, dtype=np.float64))
     # f = e = 1 on an unlabelled row: the model excludes what was seen; f is taken a little lower.
     return likelihood.terms(f, not_f, evidence_of_labels(e, 1.0 - e, labelled)).target
-
-
-def _labelled(block: Block) -> np.ndarray:
-    return block.labelled
 
 
 def store_result(model, result: EMResult, class_prior: float, label_share: float) -> None:

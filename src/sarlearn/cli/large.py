@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn.backends.batches import Batches
-from sarlearn.backends.batches.source import ahead, dataset_of, read_batches, rechunked
+from sarlearn.backends.batch_source import Batches, ahead, dataset_of, read_batches, rechunked
 from sarlearn.backends.memory import free_memory
 from sarlearn.cli.table import (
     Roles,
@@ -163,7 +162,7 @@ class DaskTable:
     """The files that a pattern names, on a cluster, with their labels (lazy) and audits."""
 
     def __init__(self, pattern: str, roles: Roles, audited: str | None, probability: str | None):
-        from sarlearn.backends.dask.read import each_partition
+        from sarlearn.backends.dask_read import each_partition
 
         self.parts = read_partitions(pattern, roles.id_column)
         self.roles = roles.in_table(self.parts)
@@ -195,7 +194,7 @@ class DaskTable:
         """Evenly spaced rows of the table, brought here, and their labels."""
         import pandas as pd
 
-        from sarlearn.backends.dask.read import each_partition
+        from sarlearn.backends.dask_read import each_partition
 
         label, every = self.roles.label, -(-self.n_rows // SAMPLE_ROWS)
         both = self.parts.assign(**{label: self.s})
@@ -262,7 +261,7 @@ def take(table, rows: np.ndarray):
     import dask
     import pandas as pd
 
-    from sarlearn.backends.dask.read import each_partition
+    from sarlearn.backends.dask_read import each_partition
 
     ends = np.cumsum(each_partition(table, len))
     order = np.argsort(rows)

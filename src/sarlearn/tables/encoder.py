@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._engine.terms import Terms
 from sarlearn._words import nearest, output_name
-from sarlearn.backends import elsewhere, lazily
+from sarlearn.backends import in_memory, lazily
 from sarlearn.exceptions import DataWarning, warn
 from sarlearn.tables.columns import (
     MISSING,
@@ -120,13 +120,14 @@ class TableEncoder(  # type: ignore[call-arg]
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
 
-    @elsewhere(dask="_fit_partitions", batches="_fit_batches")
     def fit(self, X, y=None):
         """Learn how the columns of ``X`` are read.
 
         A Dask DataFrame, or batches, are looked at once; which of their columns are skewed is told
         from a sketch that is good to one part in 4,096.
         """
+        if not in_memory(X):
+            return self._fit_parts(X, y)
         frame = as_frame(X)
         self._start(frame.columns)
         for name in frame.columns:
@@ -146,14 +147,12 @@ class TableEncoder(  # type: ignore[call-arg]
             self._name_terms()
         return self
 
-    def _fit_batches(self, X, y=None):
-        # The label is a column of theirs.
-        return self._fit_partitions(X.of(X.features(y if isinstance(y, str) else None)))
-
-    def _fit_partitions(self, X, y=None):
+    def _fit_parts(self, X, y):
         from sarlearn.backends import each_part
         from sarlearn.tables.sums import column_sums, merged, terms_of
 
+        if hasattr(X, "features"):  # of batches, where the label is a column, too
+            X = X.of(X.features(y if isinstance(y, str) else None))
         columns = X.features() if hasattr(X, "features") else list(X.columns)
         self._start(columns)
         found = merged(each_part(X, column_sums, tuple(self.drop), tuple(self.words)))
@@ -304,13 +303,10 @@ class TableEncoder(  # type: ignore[call-arg]
 
     # -- tables as numbers -----------------------------------------------------------------------
 
-    @elsewhere(dask="_fit_and_transform", batches="_fit_and_transform")
     def fit_transform(self, X, y=None, **fit_params):
         """``fit(X).transform(X)``, which tells of cells that are no numbers once."""
-        return self.fit(X, y)._native(X, as_frame(X))
-
-    def _fit_and_transform(self, X, y=None, **fit_params):
-        return self.fit(X, y).transform(X)
+        self.fit(X, y)
+        return self._native(X, as_frame(X)) if in_memory(X) else self.transform(X)
 
     @lazily(lambda encoder: {"columns": encoder.feature_names_out_})
     def transform(self, X):

@@ -163,7 +163,7 @@ class Source:
 
 def _read_several(path: str):
     """The Parquet or Arrow files of a folder or pattern, one after the other."""
-    from sarlearn.backends.batches.source import dataset_of
+    from sarlearn.backends.batch_source import dataset_of
 
     data = dataset_of(path)
     if type(data.format).__name__ == "CsvFileFormat":

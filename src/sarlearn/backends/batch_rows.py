@@ -6,22 +6,78 @@ folds and weight.
 """
 
 import copy
+import errno
 import itertools
+import tempfile
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from sarlearn._engine.blocks import Block, add_up
 from sarlearn._engine.rows import Rows, Units
-from sarlearn.backends.batches import source
-from sarlearn.backends.batches.source import Batches, ahead, column_of, listed, to_matrix
-from sarlearn.backends.batches.spool import Spool
+from sarlearn._validation import check_propensity, encode_labels
+from sarlearn.backends import batch_source
+from sarlearn.backends.batch_source import Batches, ahead, column_of, listed, to_matrix
 
 # Smaller parts of a step are tried this many at a time: reading costs more than they do.
 TRIES = 4
 # Elements of a block: each of them is read at once, so it is larger than one in memory.
 BLOCK_ELEMENTS = 2**20
 _NO_COLUMNS = ("rows", "cache")  # of a block
+
+
+class Stored(NamedTuple):
+    """Where an array lies in the file."""
+
+    start: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class Spool:
+    """A temporary file of arrays, in the folder that ``TMPDIR`` names.
+
+    It has no name, so that the system takes it back however the process ends. What was read of it
+    lies in the system's cache, not in this process.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="sarlearn-", buffering=0)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)  # with the last rows that need it
+        self._end, self._lock = 0, threading.Lock()
+
+    def put(self, values: np.ndarray) -> Stored:
+        """Write an array at the end."""
+        array = np.ascontiguousarray(values)
+        left = memoryview(array).cast("B") if array.size else memoryview(b"")
+        with self._lock:
+            start = self._end
+            self._file.seek(start)
+            try:
+                while left:
+                    left = left[self._file.write(left) :]
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise OSError(
+                        f"There is no space left in {tempfile.gettempdir()} for the rows, of which "
+                        f"{start / 1e9:.1f} GB were written; name a larger folder with TMPDIR."
+                    ) from error
+                raise
+            self._end = start + array.nbytes
+        return Stored(start, array.shape, array.dtype)
+
+    def get(self, stored: Stored) -> np.ndarray:
+        """Read one back."""
+        array = np.empty(stored.shape, dtype=stored.dtype)
+        left = memoryview(array).cast("B") if array.size else memoryview(b"")
+        with self._lock:
+            self._file.seek(stored.start)
+            while left:
+                left = left[self._file.readinto(left) :]
+        return array
 
 
 class BatchRows(Rows):
@@ -111,11 +167,7 @@ class BatchRows(Rows):
 
 
 def read_rows(
-    batches: Batches,
-    label,
-    weight,
-    encode: Callable[[np.ndarray], tuple],
-    allow_nan: bool = False,
+    batches: Batches, label, weight=None, propensity=None, *, pos_label=None, allow_nan=False
 ) -> tuple[Rows, np.ndarray]:
     """Checked rows that know their labels and weights, and the two label values: one pass.
 
@@ -123,8 +175,7 @@ def read_rows(
     ----------
     label, weight : str
         Columns of the source. Rows of weight zero are left out.
-    encode : callable
-        Gives the mask of labelled rows and the label values for all labels.
+    propensity : float or array of shape (n_rows,), default=None
     """
     _check_name("y", label, batches)
     if weight is not None:
@@ -132,7 +183,7 @@ def read_rows(
     spool, pieces, labels, weights = Spool(), [], [], []
     n_read, dtype = 0, np.dtype(np.float32)
     n_columns = len(batches.features(label, weight))
-    block_rows = min(max(512, BLOCK_ELEMENTS // max(n_columns, 1)), source.CHUNK_ROWS)
+    block_rows = min(max(512, BLOCK_ELEMENTS // max(n_columns, 1)), batch_source.CHUNK_ROWS)
     for frame, further in ahead(batches.frames(block_rows, label, weight)):
         X, s = to_matrix(frame, n_read, None, allow_nan), column_of(further, label)
         n_read += len(X)
@@ -147,11 +198,13 @@ def read_rows(
         labels.append(_narrow(s))
     if not pieces:
         raise ValueError(f"{batches!r} has no rows" + (" that count." if n_read else "."))
-    labelled, classes = encode(np.concatenate(labels))
+    labelled, classes = encode_labels(np.concatenate(labels), pos_label=pos_label)
     del labels
     rows = BatchRows(spool, pieces, dtype)
-    counted = np.concatenate(weights) if weights else None
-    return rows.attach(labelled=labelled, weight=counted), classes.astype(s.dtype, copy=False)
+    e = None if propensity is None else check_propensity(propensity, labelled)
+    known = {"weight": np.concatenate(weights) if weights else None, "e": e}
+    known["not_e"] = None if e is None else 1.0 - e
+    return rows.attach(labelled=labelled, **known), classes.astype(s.dtype, copy=False)
 
 
 def _narrow(labels: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from sarlearn._validation import (
     warn_few_labels,
 )
 from sarlearn.backends import is_dask
-from sarlearn.backends.dask.rows import (
+from sarlearn.backends.dask_rows import (
     DaskRows,
     PerBlock,
     compute,
@@ -77,9 +77,7 @@ def read_rows(
     sample_weight=None,
     propensity=None,
     *,
-    warn_few: bool = True,
     pos_label=None,
-    has_pos_label: bool = False,
     allow_nan: bool = False,
 ) -> tuple[DaskRows, np.ndarray]:
     """Checked rows on the cluster, and the two label values.
@@ -88,7 +86,7 @@ def read_rows(
     ----------
     X : Dask Array or DataFrame
     s, sample_weight, propensity : Dask or in-memory, one value per row; propensity also a number
-    warn_few, pos_label, has_pos_label : see :func:`~sarlearn._validation.encode_labels`
+    pos_label : see :func:`~sarlearn._validation.encode_labels`
     allow_nan : whether X may have gaps
     """
     graph, parts, lengths, n_columns = _partitions(X)
@@ -104,7 +102,7 @@ def read_rows(
         shares = _shares(lengths or [1] * len(parts), len(workers))
         graph = persist(graph, checked, [workers[share] for share in shares])
     extents = _examined(graph, checked)
-    classes = _agree(extents, warn_few, pos_label, has_pos_label)
+    classes = _agree(extents, pos_label)
     starts = np.cumsum([0, *(extent.n_rows for extent in extents)]).tolist()
     bundles = _bundles(extents, shares, most)
     is_sparse = any(extent.is_sparse for extent in extents)
@@ -309,7 +307,7 @@ def _known(s: np.ndarray) -> np.ndarray:
     return s if gaps is None else s[~gaps]
 
 
-def _agree(extents: list[_Extent], warn_few: bool, pos_label, has_pos_label: bool) -> np.ndarray:
+def _agree(extents: list[_Extent], pos_label) -> np.ndarray:
     """The two label values of all partitions; or an error that names the partition."""
     for number, extent in enumerate(extents):
         if extent.problem is not None:
@@ -330,17 +328,14 @@ def _agree(extents: list[_Extent], warn_few: bool, pos_label, has_pos_label: boo
         return encode_labels([*seen, *[None] * min(n_gaps, 1)], warn_few=False)[1]
     classes = choice.classes
     n_labelled = seen[choice.labelled]
-    warn_of_labels(
-        choice, n_labelled, n_rows, given=pos_label is not None, has_pos_label=has_pos_label
-    )
+    warn_of_labels(choice, n_labelled, n_rows, given=pos_label is not None)
     for number, extent in enumerate(extents):
         if classes[1] in extent.impossible:
             raise ValueError(
                 f"Partition {number}: propensity is 0 on a labelled row; a row that was labelled "
                 "had a positive chance."
             )
-    if warn_few:
-        warn_few_labels(n_labelled)
+    warn_few_labels(n_labelled)
     return classes
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sarlearn._compat import one_blas_thread
 from sarlearn.backends import is_dask
-from sarlearn.backends.dask.rows import is_frame, whole_rows
+from sarlearn.backends.dask_rows import is_frame, whole_rows
 
 # A column that carries the labels to where they are needed.
 LABELS = "sarlearn:labels"

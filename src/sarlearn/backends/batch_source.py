@@ -59,8 +59,7 @@ class Batches:
     Examples
     --------
     >>> import numpy as np, pyarrow as pa
-    >>> from sarlearn import SAREMClassifier
-    >>> from sarlearn.backends.batches import Batches
+    >>> from sarlearn import Batches, SAREMClassifier
     >>> rng = np.random.default_rng(0)
     >>> x, seen = rng.normal(size=(2, 1000))
     >>> s = (x > 0) & (rng.random(1000) < 1 / (1 + np.exp(-seen)))
