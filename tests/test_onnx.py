@@ -16,6 +16,7 @@ from sarlearn import (
     SARClassifier,
     SAREMClassifier,
     SCARClassifier,
+    TableEncoder,
 )
 from sarlearn.onnx import to_onnx
 from table_data import curved
@@ -97,6 +98,26 @@ def test_one_class_model_on_numbers(data, class_models):
     np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(data.X), atol=1e-12)
 
 
+def test_trees_alone_with_a_gap_in_every_column(data):
+    """There is no term then, and no number to take one from."""
+    model = SARClassifier(class_models=["trees"]).fit(data.X, data.s)
+    X = np.full((2, 5), np.nan)
+    _, probabilities, propensity = run(to_onnx(model, dtype=np.float64), X)
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(X), atol=1e-12)
+
+
+def test_a_table_encoder_before_a_linear_learner():
+    X, s, _ = curved(400)
+    model = make_pipeline(TableEncoder(terms=True), SAREMClassifier(["plan", "age"])).fit(X, s)
+    _, probabilities, propensity = run(
+        to_onnx(model, dtype=np.float64), in_codes(model, X, np.float64)
+    )
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-12)
+    expected = model[-1].predict_propensity(model[:-1].transform(X))
+    np.testing.assert_allclose(propensity[:, 0], expected, atol=1e-12)
+
+
 def test_one_label_frequency_and_a_known_propensity(data):
     scar = SCARClassifier(random_state=0).fit(data.X, data.s)
     _, _, propensity = run(to_onnx(scar, dtype=np.float64), data.X)
@@ -106,20 +127,20 @@ def test_one_label_frequency_and_a_known_propensity(data):
 
 
 def test_other_models_are_refused(data):
-    with pytest.raises(TypeError, match="got LogisticRegression"):
+    with pytest.raises(ValueError, match="not a LogisticRegression"):
         to_onnx(LogisticRegression().fit(data.X, data.s))
     boosting = HistGradientBoostingClassifier(max_iter=3, max_bins=8)
     model = SAREMClassifier([0], classifier=boosting, tol=0.1).fit(data.X, data.s)
-    with pytest.raises(TypeError, match="with classifier=HistGradientBoosting"):
+    with pytest.raises(ValueError, match="not a HistGradientBoosting"):
         to_onnx(model)
     own = SARClassifier(class_models=["linear", GaussianNB()]).fit(data.X, data.s)
-    with pytest.raises(TypeError, match="not the GaussianNB in class_models"):
+    with pytest.raises(ValueError, match="not a GaussianNB"):
         to_onnx(own)
     step = make_pipeline(PolynomialFeatures(), SAREMClassifier()).fit(data.X, data.s)
     with pytest.raises(ValueError, match=r"to_onnx does not know.*PolynomialFeatures"):
         to_onnx(step)
     other = SAREMClassifier([0], propensity_estimator=LogisticRegression(), tol=0.1)
-    with pytest.raises(TypeError, match="takes a logistic propensity model"):
+    with pytest.raises(ValueError, match="not a LogisticRegression"):
         to_onnx(other.fit(data.X, data.s))
     with pytest.raises(ValueError, match=r"dtype must be numpy\.float32"):
         to_onnx(SAREMClassifier([0]).fit(data.X, data.s), dtype=np.int64)

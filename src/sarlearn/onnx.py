@@ -1,16 +1,14 @@
 """Fitted models as ONNX graphs, to score rows where there is no Python."""
 
 import json
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from sarlearn._engine.terms import FARTHEST, LEVEL, MISSING, VALUE, Terms
-from sarlearn.classifiers import SARClassifier
-from sarlearn.classifiers.base import LearnsPropensity
-from sarlearn.sql import affine
+from sarlearn._engine.terms import FARTHEST, LEVEL, MISSING, Terms
+from sarlearn.sql import Parts, affine, gaps_go_left, parts_of
+from sarlearn.tables.encoder import TableEncoder
 
 __all__ = ["to_onnx"]
 
@@ -18,6 +16,8 @@ __all__ = ["to_onnx"]
 OPSET, TREE_OPSET, FORMAT = 21, 5, 10
 # How a node of a tree decides.
 AT_MOST, ONE_OF = 0, 6
+# A node whose ways may lead to the same leaf.
+STUMP = {"decision_type": "<=", "threshold": 0.0, "split_feature": 0, "missing_type": "None"}
 
 
 def to_onnx(model, *, dtype=np.float32):
@@ -27,7 +27,8 @@ def to_onnx(model, *, dtype=np.float32):
     ----------
     model : fitted classifier, or a Pipeline that ends in one
         A :class:`~sarlearn.SARClassifier`, or a learner with a linear ``coef_``. Before it may
-        stand a ``StandardScaler`` or a ``MinMaxScaler``.
+        stand a ``StandardScaler`` or a ``MinMaxScaler``; before a linear one also
+        ``TableEncoder(terms=True)``.
     dtype : {numpy.float32, numpy.float64}
         Of the input and the outputs. The graph computes in double precision either way.
 
@@ -69,77 +70,33 @@ def to_onnx(model, *, dtype=np.float32):
     except ImportError as error:
         raise ImportError("ONNX graphs need onnx: pip install 'sarlearn[onnx]'.") from error
 
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    final = steps[-1]
-    before = [step for step in steps[:-1] if step not in (None, "passthrough")]
-    check_is_fitted(final)
-    _refuse(final)
+    parts = parts_of(model, "to_onnx")
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be numpy.float32 or numpy.float64; got {dtype!r}.")
-    n_columns = (before[0] if before else final).n_features_in_
-    shift, divisor = affine(before, n_columns, "to_onnx")
     draft, kind = _Draft(onnx), onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     X = draft.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
-    if before:
-        X = draft.add("Div", draft.add("Sub", X, shift), divisor)
-    X = _on_scale(draft, X, final)
-    zeta: str | None
-    if isinstance(final, SARClassifier):
-        eta, zeta = _additive_logits(draft, X, final)
+    if parts.reader is None:
+        shift, divisor = affine(parts, "to_onnx")
+        X, n_columns = draft.add("Div", draft.add("Sub", X, shift), divisor), len(shift)
     else:
-        eta = draft.linear(X, final.coef_[0], final.intercept_[0])
-        zeta = _propensity_logit(draft, X, final)
+        X, n_columns = _on_scale(draft, X, parts.reader), len(parts.reader.kinds_)
+    eta = _sum_of(draft, X, *parts.of_class)
+    if parts.trees:
+        own = draft.columns(X, parts.learner.classifier_features_)
+        eta = draft.add("Add", eta, _trees(draft, own, parts))
     f = draft.add("Sigmoid", eta)
     pair = draft.add("Concat", draft.add("Sub", np.ones(1), f), f, axis=1)
     label = draft.add("Greater", draft.add("Squeeze", f, np.array([1])), np.array(0.5))
     draft.add("Cast", label, to=onnx.TensorProto.INT64, name="label")
     draft.add("Cast", pair, to=kind, name="probabilities")
     outputs = [("label", onnx.TensorProto.INT64, ["n"]), ("probabilities", kind, ["n", 2])]
-    if zeta is not None:
+    if parts.of_label is not None:
+        zeta = _sum_of(draft, X, *parts.of_label)
         draft.add("Cast", draft.add("Sigmoid", zeta), to=kind, name="propensity")
         outputs.append(("propensity", kind, ["n", 1]))
-    return draft.finished(("X", kind, ["n", n_columns]), outputs, _categories(final))
-
-
-def _refuse(final) -> None:
-    name = type(final).__name__
-    if isinstance(final, SARClassifier):
-        own = final.class_logit_.classifiers
-        if own:
-            raise TypeError(
-                "to_onnx writes linear class models and trees, not the "
-                f"{type(own[0][1]).__name__} in class_models. sarlearn.save keeps the model."
-            )
-    elif not hasattr(final, "class_prior_") or not hasattr(final, "coef_"):
-        raise TypeError(
-            f"to_onnx takes a SARClassifier or a learner with the logistic classifier; got {name}"
-            + (f" with classifier={final.classifier!r}." if hasattr(final, "classifier") else ".")
-        )
-    elif hasattr(final, "propensity_estimator_"):
-        raise TypeError(
-            "to_onnx takes a logistic propensity model; got propensity_estimator="
-            f"{final.propensity_estimator!r}."
-        )
-
-
-def _categories(final) -> dict[str, str]:
-    reader = getattr(final, "reader_", None)
-    levels = {} if reader is None else reader.levels_by_place()
-    return (
-        {"categories": json.dumps({str(j): known for j, known in levels.items()})} if levels else {}
-    )
-
-
-def _on_scale(draft: "_Draft", X: str, final) -> str:
-    """Skewed columns of a table on their logarithmic scale."""
-    reader = getattr(final, "reader_", None)
-    if reader is None or not reader.log_units_:
-        return X
-    units = np.array([reader.log_units_.get(name, np.inf) for name in reader.kinds_])
-    skewed = np.isfinite(units)
-    sizes = draft.add("Div", draft.add("Abs", X), np.where(skewed, units, 1.0))
-    logs = draft.add("Log", draft.add("Add", sizes, np.ones(1)))
-    return draft.add("Where", skewed, draft.add("Mul", draft.add("Sign", X), logs), X)
+    levels = {} if parts.reader is None else parts.reader.levels_by_place()
+    metadata = {"categories": json.dumps(levels)} if levels else {}
+    return draft.finished(("X", kind, ["n", n_columns]), outputs, metadata)
 
 
 class _Draft:
@@ -151,10 +108,8 @@ class _Draft:
     def _input(self, value) -> str:
         if isinstance(value, str):
             return value
-        name = f"constant{len(self._constants)}"
-        array = self._onnx.numpy_helper.from_array(np.ascontiguousarray(value), name)
-        self._constants.append(array)
-        return name
+        self._constants.append(self.tensor(value, f"constant{len(self._constants)}"))
+        return self._constants[-1].name
 
     def add(self, operator: str, *inputs, name: str | None = None, domain: str = "", **attributes):
         name = f"{operator}{len(self._nodes)}" if name is None else name
@@ -166,12 +121,11 @@ class _Draft:
     def columns(self, X: str, which) -> str:
         return self.add("Gather", X, np.asarray(which, dtype=np.int64), axis=1)
 
-    def linear(self, X: str, coef: np.ndarray, intercept: float) -> str:
-        product = self.add("MatMul", X, np.asarray(coef, dtype=np.float64)[:, None])
-        return self.add("Add", product, np.array([intercept], dtype=np.float64))
+    def number(self, truth: str) -> str:
+        return self.add("Cast", truth, to=self._onnx.TensorProto.DOUBLE)
 
-    def tensor(self, values, dtype=np.float64):
-        return self._onnx.numpy_helper.from_array(np.array(values, dtype=dtype), "values")
+    def tensor(self, values, name: str = "values"):
+        return self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name)
 
     def finished(self, given, outputs, metadata: dict[str, str]):
         helper = self._onnx.helper
@@ -187,129 +141,73 @@ class _Draft:
         return made
 
 
-def _propensity_logit(draft: _Draft, X: str, final) -> str | None:
-    if hasattr(final, "propensity_features_") and hasattr(final, "propensity_coef_"):
-        coef = np.zeros(final.coef_.shape[1])
-        coef[final.propensity_features_] = final.propensity_coef_[0]
-        return draft.linear(X, coef, final.propensity_intercept_[0])
-    if isinstance(final, LearnsPropensity):  # one number for all rows
-        c = float(final._propensity(np.zeros((1, final.coef_.shape[1])))[0])
-        logit = np.log(c) - np.log1p(-min(c, 1 - 1e-16))
-        return draft.linear(X, np.zeros(final.coef_.shape[1]), logit)
-    return None
+def _on_scale(draft: _Draft, X: str, reader: TableEncoder) -> str:
+    """Skewed columns of a table on their logarithmic scale."""
+    units = np.array([reader.log_units_.get(name, np.inf) for name in reader.kinds_])
+    skewed = np.isfinite(units)
+    sizes = draft.add("Div", draft.add("Abs", X), np.where(skewed, units, 1.0))
+    logs = draft.add("Log", draft.add("Add", sizes, np.ones(1)))
+    return draft.add("Where", skewed, draft.add("Mul", draft.add("Sign", X), logs), X)
 
 
-def _additive_logits(draft: _Draft, X: str, final: SARClassifier) -> tuple[str, str]:
-    """Of the class, with its trees, and of the propensity."""
-    model = final.class_logit_
-    eta = _of_terms(draft, X, final.terms_, model.coef)
-    nodes = _Nodes()
-    for factor, trees in model.trees:
-        for tree in trees.dump():
-            nodes.add_tree(tree["tree_structure"], factor)
-    if nodes.roots:
-        own = draft.columns(X, final.classifier_features_)
-        eta = draft.add("Add", eta, nodes.write(draft, own))
-    return eta, _of_terms(draft, X, final.attributes_, final.phi_)
+def _sum_of(draft: _Draft, X: str, terms: Terms | None, coef: np.ndarray) -> str:
+    """The sum of columns or terms; as in ``Terms.transform``, these end somewhere, and gaps are
+    0."""
+    if terms is not None:
+        X = draft.columns(X, terms.column)
+        gaps, same = draft.number(draft.add("IsNaN", X)), np.nan_to_num(terms.level)
+        levels = draft.number(draft.add("Equal", X, same))
+        X = draft.add("Where", terms.kind == LEVEL, levels, X)
+        X = draft.add("Where", terms.kind == MISSING, gaps, X)
+        X = draft.add("Div", draft.add("Sub", X, terms.center), terms.scale)
+        X = draft.add("Where", draft.add("IsNaN", X), np.array(0.0), X)
+        X = draft.add("Clip", X, np.array(-FARTHEST), np.array(FARTHEST))
+    return draft.add("Add", draft.add("MatMul", X, coef[:-1, None]), coef[-1:])
 
 
-def _of_terms(draft: _Draft, X: str, terms: Terms, coef: np.ndarray) -> str:
-    """The terms' sum; as in ``Terms.transform``, they end somewhere, and gaps are 0."""
-    double = draft._onnx.TensorProto.DOUBLE
-    blocks, order = [], []
-    for kind in (VALUE, MISSING, LEVEL):
-        here = np.flatnonzero(terms.kind == kind)
-        if not len(here):
-            continue
-        block = draft.columns(X, terms.column[here])
-        if kind == MISSING:
-            block = draft.add("Cast", draft.add("IsNaN", block), to=double)
-        elif kind == LEVEL:
-            block = draft.add("Equal", block, terms.level[None, here])
-            block = draft.add("Cast", block, to=double)
-        blocks.append(block)
-        order.append(here)
-    if not blocks:  # a constant: a sum over any column with weight 0
-        return draft.linear(draft.columns(X, [0]), np.zeros(1), coef[-1])
-    own = terms.part(np.concatenate(order))
-    Z = draft.add("Concat", *blocks, axis=1)
-    Z = draft.add("Div", draft.add("Sub", Z, own.center[None]), own.scale[None])
-    Z = draft.add("Where", draft.add("IsNaN", Z), np.array(0.0), Z)
-    Z = draft.add("Clip", Z, np.array(-FARTHEST), np.array(FARTHEST))
-    return draft.linear(Z, coef[:-1][np.concatenate(order)], coef[-1])
+def _trees(draft: _Draft, X: str, parts: Parts) -> str:
+    """The operator that adds up the leaves of trees."""
+    nodes, roots, leaves, members = defaultdict(list), [], [], []
 
-
-class _Nodes:
-    """The nodes and leaves of trees, as ONNX lists them."""
-
-    def __init__(self):
-        self.roots: list[int] = []
-        self._nodes: list[dict[str, Any]] = []
-        self._leaves: list[float] = []
-        self._members: list[float] = []
-
-    def add_tree(self, node: dict[str, Any], factor: float) -> None:
-        self.roots.append(len(self._nodes))
-        if "leaf_value" in node:  # a tree has a node at least: both ways lead to the leaf
-            self._nodes.append(
-                {"column": 0, "split": 0.0, "mode": AT_MOST, "gaps": 0, "true": None, "false": None}
-            )
-            leaf = self._leaf(node, factor)
-            self._nodes[-1] |= {"true": leaf, "false": leaf}
-        else:
-            self._add(node, factor)
-
-    def _leaf(self, node, factor: float) -> tuple[int, int]:
-        self._leaves.append(factor * node["leaf_value"])
-        return len(self._leaves) - 1, 1
-
-    def _add(self, node: dict[str, Any], factor: float) -> tuple[int, int]:
+    def add(node: dict[str, Any], factor: float) -> tuple[int, int]:
         """Where a node stands, and whether it is a leaf; of inner nodes all below follow."""
         if "leaf_value" in node:
-            return self._leaf(node, factor)
-        place, threshold = len(self._nodes), node["threshold"]
-        found: dict[str, Any] = {"column": node["split_feature"], "split": 0.0}
-        if node["decision_type"] == "==":
-            found |= {"mode": ONE_OF, "gaps": 0}
-            members = [float(code) for code in threshold.split("||")]
-        else:
-            # Where no row of the fit had a gap, LightGBM takes gaps for 0.
-            left = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0
-            found |= {"mode": AT_MOST, "split": threshold, "gaps": int(left)}
-            members = []
-        found["members"] = members
-        self._nodes.append(found)
-        found["true"] = self._add(node["left_child"], factor)
-        found["false"] = self._add(node["right_child"], factor)
+            leaves.append(factor * node["leaf_value"])
+            return len(leaves) - 1, 1
+        place, is_set = len(nodes["modes"]), node["decision_type"] == "=="
+        if is_set:
+            members.extend([*map(float, node["threshold"].split("||")), np.nan])
+        nodes["featureids"].append(node["split_feature"])
+        nodes["modes"].append(ONE_OF if is_set else AT_MOST)
+        nodes["splits"].append(0.0 if is_set else node["threshold"])
+        nodes["missing_value_tracks_true"].append(int(not is_set and gaps_go_left(node)))
+        for side in ("true", "false"):
+            nodes[f"{side}nodeids"].append(0)
+            nodes[f"{side}leafs"].append(0)
+        for side, child in (("true", "left_child"), ("false", "right_child")):
+            below = add(node[child], factor)
+            nodes[f"{side}nodeids"][place], nodes[f"{side}leafs"][place] = below
         return place, 0
 
-    def write(self, draft: _Draft, X: str) -> str:
-        """The operator that adds them all up."""
-
-        def of(name: str) -> list:
-            return [node[name] for node in self._nodes]
-
-        members = [
-            m for node in self._nodes if node["mode"] == ONE_OF for m in [*node["members"], np.nan]
-        ]
-        sets = {"membership_values": draft.tensor(members)} if members else {}
-        return draft.add(
-            "TreeEnsemble",
-            X,
-            domain="ai.onnx.ml",
-            n_targets=1,
-            aggregate_function=1,
-            post_transform=0,
-            tree_roots=self.roots,
-            nodes_featureids=of("column"),
-            nodes_splits=draft.tensor(of("split")),
-            nodes_modes=draft.tensor(of("mode"), np.uint8),
-            nodes_missing_value_tracks_true=of("gaps"),
-            nodes_truenodeids=[place for place, _ in of("true")],
-            nodes_trueleafs=[leaf for _, leaf in of("true")],
-            nodes_falsenodeids=[place for place, _ in of("false")],
-            nodes_falseleafs=[leaf for _, leaf in of("false")],
-            leaf_targetids=[0] * len(self._leaves),
-            leaf_weights=draft.tensor(self._leaves),
-            **sets,
-        )
+    for factor, tree in parts.trees:
+        roots.append(len(nodes["modes"]))
+        # A tree has a node at least: of a leaf alone both ways lead to it.
+        both = {"left_child": tree, "right_child": tree} | STUMP
+        add(both if "leaf_value" in tree else tree, factor)
+    splits, modes = draft.tensor(nodes.pop("splits")), draft.tensor(np.uint8(nodes.pop("modes")))
+    sets = {"membership_values": draft.tensor(members)} if members else {}
+    return draft.add(
+        "TreeEnsemble",
+        X,
+        domain="ai.onnx.ml",
+        n_targets=1,
+        aggregate_function=1,
+        post_transform=0,
+        tree_roots=roots,
+        nodes_splits=splits,
+        nodes_modes=modes,
+        leaf_targetids=[0] * len(leaves),
+        leaf_weights=draft.tensor(leaves),
+        **{f"nodes_{name}": values for name, values in nodes.items()},
+        **sets,
+    )

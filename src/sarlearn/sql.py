@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from sarlearn._engine.terms import FARTHEST, VALUE, Terms
 from sarlearn._sql_text import DIALECTS, Dialect, number, posterior, scaled, sigmoid, term, total
 from sarlearn.classifiers import SARClassifier
-from sarlearn.classifiers.base import LearnsPropensity
+from sarlearn.classifiers.base import LearnsPropensity, PUClassifier
 from sarlearn.tables.encoder import TableEncoder
 
 __all__ = ["to_sql"]
@@ -127,37 +127,15 @@ def to_sql(
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}; got {dialect!r}.")
-    check_is_fitted(model)
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    learner = steps[-1]
-    additive = isinstance(learner, SARClassifier)
-    if not additive:
-        _refuse_nonlinear(learner)
-    before = [step for step in steps[:-1] if step not in (None, "passthrough")]
-    database = DIALECTS[dialect]
-    reader = before[0] if before and isinstance(before[0], TableEncoder) else None
-    if reader is None and not before:
-        reader = getattr(learner, "reader_", None)
-    if reader is not None:
-        if len(before) > 1 or (before and (additive or not reader.terms)):
-            raise ValueError(_unknown_step(before[-1], "to_sql"))
-        table = _read_columns(database, reader, columns)
+    parts, database = parts_of(model, "to_sql"), DIALECTS[dialect]
+    if parts.reader is None:
+        table = _plain_columns(database, parts, columns)
     else:
-        table = _plain_columns(database, before, learner, columns, gaps=additive)
-    zeta: str | None
-    if additive:
-        eta, zeta = _additive_logits(table, learner, database)
-    elif reader is not None:
-        terms = reader.terms_
-        eta = total(
-            [*_of_terms(table, terms, learner.coef_[0], database), number(learner.intercept_[0])]
-        )
-        zeta = _propensity_logit(table, learner, terms, database)
-    else:
-        eta = _linear(table, learner.coef_[0], learner.intercept_[0])
-        zeta = _propensity_logit(table, learner, None, database)
+        table = _read_columns(database, parts.reader, columns)
+    eta = _sum_of(table, *parts.of_class, database, _trees(table, parts))
     scores = {"probability": sigmoid(eta, database)}
-    if zeta is not None:
+    if parts.of_label is not None:
+        zeta = _sum_of(table, *parts.of_label, database)
         scores["propensity"] = sigmoid(zeta, database)
         shift = number(getattr(learner, "posterior_shift_", 0.0))
         scores["posterior"] = posterior(total([eta, shift]), zeta, labelled, database)
@@ -166,21 +144,109 @@ def to_sql(
     return SQLScores(dialect, **scores)
 
 
-def _refuse_nonlinear(learner) -> None:
-    if not hasattr(learner, "coef_"):
-        what = type(learner).__name__
-        if getattr(learner, "classifier_", None) is not None:
-            what += f" with a {type(learner.classifier_).__name__}"
+# -- the model, whatever it is to be written in ----------------------------------------------------
+
+
+@dataclass
+class Parts:
+    """A model as sums of terms and trees, with what happens to the columns before.
+
+    Sums are terms, or None where they are of the columns as they stand, and their coefficients, of
+    which the last is added.
+    """
+
+    learner: Any
+    before: list
+    reader: TableEncoder | None
+    of_class: tuple[Terms | None, np.ndarray]
+    of_label: tuple[Terms | None, np.ndarray] | None
+
+    @property
+    def takes_gaps(self) -> bool:
+        return isinstance(self.learner, SARClassifier)
+
+    @property
+    def trees(self) -> list[tuple[float, dict[str, Any]]]:
+        """Each tree as LightGBM describes it, and the factor of its leaves."""
+        found = self.learner.class_logit_.trees if self.takes_gaps else []
+        return [(c, tree["tree_structure"]) for c, trees in found for tree in trees.dump() if c]
+
+
+def parts_of(model, asked: str) -> Parts:
+    """Take a model apart that is linear or a SARClassifier; refuse any other."""
+    check_is_fitted(model)
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    learner, before = steps[-1], [step for step in steps[:-1] if step not in (None, "passthrough")]
+    if isinstance(learner, SARClassifier):
+        _refuse(asked, [own for _, own in learner.class_logit_.classifiers])
+        reader = None if before else learner.reader_
+        of_class = learner.terms_, learner.class_logit_.coef
+        return Parts(learner, before, reader, of_class, (learner.attributes_, learner.phi_))
+    if not (hasattr(learner, "coef_") and isinstance(learner, PUClassifier)):
+        _refuse(asked, [getattr(learner, "classifier_", None) or learner])
+    _refuse(asked, filter(None, [getattr(learner, "propensity_estimator_", None)]))
+    reader = before[0] if before and isinstance(before[0], TableEncoder) else None
+    terms = None
+    if reader is not None:
+        if len(before) > 1 or not reader.terms:
+            raise ValueError(_unknown_step(before[-1], asked))
+        terms, before = reader.terms_, []
+    of_class = terms, np.append(learner.coef_[0], learner.intercept_[0])
+    of_label = _label_coef(learner, learner.coef_.shape[1])
+    return Parts(learner, before, reader, of_class, None if of_label is None else (terms, of_label))
+
+
+def _refuse(asked: str, models: Iterable) -> None:
+    for model in models:
         raise ValueError(
-            f"to_sql writes linear models and SARClassifier, not {what}. Score it in Python "
-            "('sarlearn predict'), or fit the logistic classifier."
+            f"{asked} writes logistic models and the trees of SARClassifier, not a "
+            f"{type(model).__name__}. Score the model in Python ('sarlearn predict')."
         )
-    if hasattr(learner, "propensity_estimator_"):
-        raise ValueError(
-            "to_sql writes logistic propensities, and got a "
-            f"{type(learner.propensity_estimator_).__name__} as propensity_estimator. Score the "
-            "model in Python ('sarlearn predict')."
-        )
+
+
+def _label_coef(learner, n_columns: int) -> np.ndarray | None:
+    """Coefficients of a linear learner's propensity, on all columns; None where it has none."""
+    coef = np.zeros(n_columns + 1)
+    if hasattr(learner, "propensity_features_") and hasattr(learner, "propensity_coef_"):
+        coef[learner.propensity_features_] = learner.propensity_coef_[0]
+        coef[-1] = learner.propensity_intercept_[0]
+    elif isinstance(learner, LearnsPropensity):  # one number for all rows
+        c = float(learner._propensity(np.zeros((1, n_columns)))[0])
+        coef[-1] = np.log(c) - np.log1p(-min(c, 1 - 1e-16))
+    else:
+        return None
+    return coef
+
+
+def affine(parts: Parts, asked: str) -> tuple[np.ndarray, np.ndarray]:
+    """The shift and the divisor that the steps before a learner amount to."""
+    n_columns = (parts.before[0] if parts.before else parts.learner).n_features_in_
+    shift, divisor = np.zeros(n_columns), np.ones(n_columns)
+    for step in parts.before:
+        if isinstance(step, StandardScaler):
+            moved = np.zeros(n_columns) if step.mean_ is None else step.mean_
+            factor = np.ones(n_columns) if step.scale_ is None else step.scale_
+        elif isinstance(step, MinMaxScaler) and not step.clip:
+            factor = 1 / step.scale_
+            moved = -step.min_ / step.scale_
+        else:
+            raise ValueError(_unknown_step(step, asked))
+        shift, divisor = shift + divisor * moved, divisor * factor
+    return shift, divisor
+
+
+def _unknown_step(step, asked: str) -> str:
+    return (
+        f"{asked} does not know how to write the step {step!r}. Before the learner may stand a "
+        "StandardScaler, a MinMaxScaler without clip or, for a linear one and in SQL, "
+        "TableEncoder(terms=True)."
+    )
+
+
+def gaps_go_left(node: dict[str, Any]) -> bool:
+    """Where a node of a tree sends a gap: where no row of the fit had one, LightGBM takes it for
+    0."""
+    return node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0
 
 
 # -- the columns of the table ----------------------------------------------------------------------
@@ -195,9 +261,9 @@ class _Table:
     """
 
     values: list[str]
-    complete: str = ""
+    as_is: list[str]
+    complete: str
     levels: dict[int, list[str]] = field(default_factory=dict)
-    as_is: list[str] | None = None
 
 
 def _numbers(dialect: Dialect, names: Iterable[str]) -> tuple[list[str], str]:
@@ -209,31 +275,25 @@ def _numbers(dialect: Dialect, names: Iterable[str]) -> tuple[list[str], str]:
     return values, " AND ".join(strange if dialect.is_number else [])
 
 
-def _plain_columns(dialect: Dialect, before: list, learner, columns, gaps: bool) -> _Table:
+def _plain_columns(dialect: Dialect, parts: Parts, columns) -> _Table:
     """Columns as they are, or scaled; where the learner takes no gaps, none may be missing."""
-    n_columns = before[0].n_features_in_ if before else _n_columns(learner)
-    shift, divisor = affine(before, n_columns)
+    shift, divisor = affine(parts, "to_sql")
     names = columns
     if names is None:
-        names = getattr(before[0] if before else learner, "feature_names_in_", None)
-    if names is None or len(names) != n_columns:
+        first = parts.before[0] if parts.before else parts.learner
+        names = getattr(first, "feature_names_in_", ())
+    if len(names) != len(shift):
         raise ValueError(
-            f"The model has {n_columns} columns"
-            + (" and no names for them; give columns=[...]." if names is None else "")
-            + (f", and columns has {len(names)}." if names is not None else "")
+            f"The model has {len(shift)} columns, and names for {len(names)}: give columns=[...]."
         )
     values, numbers = _numbers(dialect, names)
     # LEAST and GREATEST pass over NULL in some databases, and a gap would become a sure score.
-    complete = numbers if gaps else f"({total(values)}) IS NOT NULL"
-    as_is = None if before else [dialect.name(str(name)) for name in names]
-    levels = {}
-    for j, n_codes in learner.codes_.items() if gaps else ():
-        levels[j] = [f"{values[j]} = {number(code)}" for code in range(n_codes)]
-    return _Table(list(map(scaled, values, shift, divisor)), complete, levels, as_is)
-
-
-def _n_columns(learner) -> int:
-    return learner.coef_.shape[1] if hasattr(learner, "coef_") else learner.n_features_in_
+    complete = numbers if parts.takes_gaps else f"({total(values)}) IS NOT NULL"
+    codes = parts.learner.codes_ if parts.takes_gaps else {}
+    levels = {j: [f"{values[j]} = {number(c)}" for c in range(n)] for j, n in codes.items()}
+    moved = list(map(scaled, values, shift, divisor))
+    as_is = moved if parts.before else [dialect.name(str(name)) for name in names]
+    return _Table(moved, as_is, complete, levels)
 
 
 def _read_columns(dialect: Dialect, reader: TableEncoder, columns) -> _Table:
@@ -247,19 +307,20 @@ def _read_columns(dialect: Dialect, reader: TableEncoder, columns) -> _Table:
         )
     used = [n for n in reader.kinds_ if n not in reader.levels_ and n not in reader.constant_]
     known, numbers = _numbers(dialect, used)
-    values = dict(zip(used, known, strict=True))
-    as_is = [dialect.name(name) for name in reader.kinds_]
-    levels = {}
+    table = _Table([], [], numbers)
     for j, name in enumerate(reader.kinds_):
+        as_is = dialect.name(name)
+        value = dict(zip(used, known, strict=True)).get(name, as_is)
         if name in reader.levels_:
-            values[name], levels[j] = as_is[j], _levels_of(dialect, reader, name)
-        elif name not in values:  # a constant, in no term and no tree
-            values[name] = as_is[j] = number(0.0)
+            table.levels[j] = _levels_of(dialect, reader, name)
+        elif name in reader.constant_:  # in no term and no tree
+            value = as_is = number(0.0)
         elif name in reader.log_units_:
             unit = number(reader.log_units_[name])
-            as_is[j] = f"(SIGN({values[name]}) * LN(1.0 + ABS({values[name]}) / {unit}))"
-            values[name] = as_is[j]
-    return _Table([values[name] for name in reader.kinds_], numbers, levels, as_is)
+            value = as_is = f"(SIGN({value}) * LN(1.0 + ABS({value}) / {unit}))"
+        table.values.append(value)
+        table.as_is.append(as_is)
+    return table
 
 
 def _levels_of(dialect: Dialect, reader: TableEncoder, name: str) -> list[str]:
@@ -278,111 +339,54 @@ def _levels_of(dialect: Dialect, reader: TableEncoder, name: str) -> list[str]:
     return conditions
 
 
-def affine(
-    before: Iterable, n_columns: int, asked: str = "to_sql"
-) -> tuple[np.ndarray, np.ndarray]:
-    """The shift and the divisor that the steps before a learner amount to."""
-    shift, divisor = np.zeros(n_columns), np.ones(n_columns)
-    for step in before:
-        if isinstance(step, StandardScaler):
-            moved = np.zeros(n_columns) if step.mean_ is None else step.mean_
-            factor = np.ones(n_columns) if step.scale_ is None else step.scale_
-        elif isinstance(step, MinMaxScaler) and not step.clip:
-            factor = 1 / step.scale_
-            moved = -step.min_ / step.scale_
-        else:
-            raise ValueError(_unknown_step(step, asked))
-        shift, divisor = shift + divisor * moved, divisor * factor
-    return shift, divisor
-
-
-def _unknown_step(step, asked: str) -> str:
-    encoder = "a TableEncoder, " if asked == "to_sql" else ""
-    return (
-        f"{asked} does not know how to write the step {step!r}. Before the learner may stand "
-        f"{encoder}a StandardScaler or a MinMaxScaler without clip."
-    )
-
-
 # -- logits ----------------------------------------------------------------------------------------
 
 
-def _linear(table: _Table, coef: np.ndarray, intercept: float) -> str:
-    terms = [term(c, value) for c, value in zip(coef, table.values, strict=True) if c]
-    return total([*terms, number(intercept)])
+def _sum_of(table: _Table, terms: Terms | None, coef, dialect: Dialect, trees=()) -> str:
+    if terms is None:
+        pairs = zip(coef[:-1], table.values, strict=True)
+        parts = [term(c, value) for c, value in pairs if c]
+    else:
+        own = {j: terms.column == j for j in np.unique(terms.column).tolist()}
+        parts = [
+            _of_terms(table, j, terms.part(here), coef[:-1][here], dialect)
+            for j, here in own.items()
+            if coef[:-1][here].any()
+        ]
+    return total([*parts, *trees, number(coef[-1])])
 
 
-def _propensity_logit(table: _Table, learner, terms: Terms | None, dialect) -> str | None:
-    if hasattr(learner, "propensity_features_") and hasattr(learner, "propensity_coef_"):
-        coef = np.zeros(learner.coef_.shape[1])
-        coef[learner.propensity_features_] = learner.propensity_coef_[0]
-        intercept = learner.propensity_intercept_[0]
-        if terms is None:
-            return _linear(table, coef, intercept)
-        return total([*_of_terms(table, terms, coef, dialect), number(intercept)])
-    if isinstance(learner, LearnsPropensity):  # one number for all rows
-        c = float(learner._propensity(np.zeros((1, learner.coef_.shape[1])))[0])
-        return number(float(np.log(c) - np.log1p(-min(c, 1 - 1e-16))))
-    return None
+def _of_terms(table: _Table, j: int, terms: Terms, coef: np.ndarray, dialect: Dialect) -> str:
+    """The terms of one column: its value within their ends, its gaps, its levels."""
+
+    def effect(value: float) -> str:
+        return number((terms.transform(np.full((1, j + 1), value)) @ coef)[0])
+
+    value, gap = table.values[j], effect(np.nan)
+    if j in table.levels:
+        codes = enumerate(table.levels[j])
+        cases = [f"WHEN {condition} THEN {effect(code)}" for code, condition in codes]
+        return f"CASE {' '.join(cases)} ELSE {gap} END"
+    known = []
+    for kind, c, center, scale in zip(terms.kind, coef, terms.center, terms.scale, strict=True):
+        if kind == VALUE:
+            moved = scaled(value, center, scale)
+            ends = f"{dialect.least}({dialect.greatest}({moved}, -{FARTHEST}), {FARTHEST})"
+            known.append(term(c, ends))
+        else:
+            known.append(number(c * np.clip(-center / scale, -FARTHEST, FARTHEST)))
+    return f"CASE WHEN {value} IS NULL THEN {gap} ELSE {' + '.join(known)} END"
 
 
-def _additive_logits(table: _Table, learner, dialect: Dialect) -> tuple[str, str]:
-    """Of the class, with its trees, and of the propensity."""
-    model = learner.class_logit_
-    if model.classifiers:
-        raise ValueError(
-            "to_sql writes linear class models and trees, not the "
-            f"{type(model.classifiers[0][1]).__name__} in class_models. Score the model in Python "
-            "('sarlearn predict')."
-        )
-    parts = _of_terms(table, learner.terms_, model.coef[:-1], dialect)
-    own = [
-        (table.values[j], (table.as_is or table.values)[j], table.levels.get(j, []))
-        for j in learner.classifier_features_
-    ]
-    for factor, trees in model.trees:
-        grown = [_tree(tree["tree_structure"], own) for tree in trees.dump()]
-        if grown and factor:
-            parts.append(term(factor, total(grown)))
-    of_propensity = _of_terms(table, learner.attributes_, learner.phi_[:-1], dialect)
-    return (
-        total([*parts, number(model.coef[-1])]),
-        total([*of_propensity, number(learner.phi_[-1])]),
-    )
-
-
-def _of_terms(table: _Table, terms: Terms, coef: np.ndarray, dialect: Dialect) -> list[str]:
-    """One expression per column: its value within the terms' ends, its gaps, its levels."""
-    found = []
-    for j in np.unique(terms.column):
-        here = np.flatnonzero(terms.column == j)
-        own, weight = terms.part(here), coef[here]
-        if not weight.any():
-            continue
-
-        def effect(value: float, own=own, weight=weight, j=j) -> str:
-            row = np.full((1, j + 1), value)
-            return number((own.transform(row) @ weight)[0])
-
-        value = table.values[j]
-        if j in table.levels:
-            cases = [
-                f"WHEN {condition} THEN {effect(code)}"
-                for code, condition in enumerate(table.levels[j])
-            ]
-            found.append(f"CASE {' '.join(cases)} ELSE {effect(np.nan)} END")
-            continue
-        known = []
-        for kind, c, center, scale in zip(own.kind, weight, own.center, own.scale, strict=True):
-            if kind == VALUE:
-                moved = scaled(value, center, scale)
-                ends = f"{dialect.least}({dialect.greatest}({moved}, -{FARTHEST}), {FARTHEST})"
-                known.append(term(c, ends))
-            else:
-                known.append(number(c * np.clip(-center / scale, -FARTHEST, FARTHEST)))
-        gap = effect(np.nan)
-        found.append(f"CASE WHEN {value} IS NULL THEN {gap} ELSE {' + '.join(known)} END")
-    return found
+def _trees(table: _Table, parts: Parts) -> list[str]:
+    if not parts.trees:
+        return []
+    chosen = parts.learner.classifier_features_
+    own = [(table.values[j], table.as_is[j], table.levels.get(j, [])) for j in chosen]
+    by_factor: dict[float, list[str]] = {}
+    for factor, tree in parts.trees:
+        by_factor.setdefault(factor, []).append(_tree(tree, own))
+    return [term(factor, total(trees)) for factor, trees in by_factor.items()]
 
 
 def _tree(node: dict[str, Any], columns: list[tuple[str, str, list[str]]]) -> str:
@@ -394,11 +398,10 @@ def _tree(node: dict[str, Any], columns: list[tuple[str, str, list[str]]]) -> st
     if node["decision_type"] == "==":  # gaps, and levels of which there were none, go right
         chosen = [int(code) for code in threshold.split("||")]
         condition = " OR ".join(levels[code] for code in chosen if code < len(levels)) or "1 = 0"
+    elif gaps_go_left(node):
+        first, last = last, first
+        condition = f"{value} > {number(threshold)}"
     else:
-        # Where no row of the fit had a gap, LightGBM takes gaps for 0.
-        gaps_left = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0
-        first, last = (last, first) if gaps_left else (first, last)
-        compared = f"{value} >" if gaps_left else f"{as_is} <="
-        condition = f"{compared} {number(threshold)}"
+        condition = f"{as_is} <= {number(threshold)}"
     sides = (_tree(node[side], columns) for side in (first, last))
     return "CASE WHEN {} THEN {} ELSE {} END".format(condition, *sides)
