@@ -137,7 +137,7 @@ def to_sql(
     if parts.of_label is not None:
         zeta = _sum_of(table, *parts.of_label, database)
         scores["propensity"] = sigmoid(zeta, database)
-        shift = number(getattr(learner, "posterior_shift_", 0.0))
+        shift = number(getattr(parts.learner, "posterior_shift_", 0.0))
         scores["posterior"] = posterior(total([eta, shift]), zeta, labelled, database)
     if table.complete:
         scores = {name: f"CASE WHEN {table.complete} THEN {s} END" for name, s in scores.items()}
