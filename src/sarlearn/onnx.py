@@ -167,7 +167,8 @@ def _sum_of(draft: _Draft, X: str, terms: Terms | None, coef: np.ndarray) -> str
 
 def _trees(draft: _Draft, X: str, parts: Parts) -> str:
     """The operator that adds up the leaves of trees."""
-    nodes, roots, leaves, members = defaultdict(list), [], [], []
+    nodes: dict[str, Any] = defaultdict(list)
+    roots, leaves, members = [], [], []
 
     def add(node: dict[str, Any], factor: float) -> tuple[int, int]:
         """Where a node stands, and whether it is a leaf; of inner nodes all below follow."""
@@ -194,7 +195,8 @@ def _trees(draft: _Draft, X: str, parts: Parts) -> str:
         # A tree has a node at least: of a leaf alone both ways lead to it.
         both = {"left_child": tree, "right_child": tree} | STUMP
         add(both if "leaf_value" in tree else tree, factor)
-    splits, modes = draft.tensor(nodes.pop("splits")), draft.tensor(np.uint8(nodes.pop("modes")))
+    splits = draft.tensor(nodes.pop("splits"))
+    modes = draft.tensor(np.array(nodes.pop("modes"), dtype=np.uint8))
     sets = {"membership_values": draft.tensor(members)} if members else {}
     return draft.add(
         "TreeEnsemble",
