@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ def read_table(
     1  008   NaN
     """
     try:
-        import pandas  # noqa: F401
+        import pandas as pd
     except ImportError as error:
         raise ImportError("Tables need pandas: pip install 'sarlearn[tables]'.") from error
     if is_several(path):
@@ -120,8 +120,10 @@ def read_table(
     try:
         if kind == "csv":
             frame = _read_csv(source, text_columns, missing, separator, decimal, encoding)
+        elif kind == "xlsx":
+            frame = _read_xlsx(source)
         else:
-            frame = _read_xlsx(source) if kind == "xlsx" else _read_columns(source, kind)
+            frame = (pd.read_parquet if kind == "parquet" else pd.read_feather)(source.handle)
     except PermissionError as error:
         raise PermissionError(f"{path} may not be read by this user.") from error
     except (ValueError, ImportError) as error:
@@ -150,10 +152,8 @@ class Source:
         packed = self.path.suffix.lower() == ".gz"
         return gzip.open(self.path, "rb") if packed else self.path.open("rb")
 
-    def blocks(self) -> Iterator[bytes]:
-        with self.open() as stream:
-            while block := stream.read(_BLOCK):
-                yield block
+    def text(self, encoding: str) -> io.TextIOWrapper:
+        return io.TextIOWrapper(self.open(), encoding=encoding, newline="")
 
     @property
     def handle(self):
@@ -204,15 +204,13 @@ def _unreadable(name: str, kind: str, error: Exception) -> ValueError:
 def _read_csv(source: Source, text_columns, missing, separator, decimal, encoding):
     import pandas as pd
 
-    from sarlearn._labels import MISSING_WORDS
-
     dialect = find_dialect(source, separator=separator, encoding=encoding)
     header = dialect.header
     if repeated := sorted({name for name in header if name.strip() and header.count(name) > 1}):
         raise ValueError(
             f"{source.name} has more than one column named {repeated[0]!r}; rename one."
         )
-    settings: dict[str, Any] = {"na_values": [*MISSING_WORDS, *missing], "keep_default_na": False}
+    settings = _gaps(missing)
     # pandas 2 loses the last digits unless told not to; from 3 on it does not, and the word is old.
     if pd.__version__.startswith("2."):
         settings["float_precision"] = "round_trip"
@@ -236,57 +234,47 @@ def _read_csv(source: Source, text_columns, missing, separator, decimal, encodin
     return frame
 
 
+def _gaps(words: Sequence[str] = ()) -> dict[str, Any]:
+    from sarlearn._labels import MISSING_WORDS
+
+    return {"keep_default_na": False, "na_values": [*MISSING_WORDS, *words]}
+
+
 def _without_cut_line(frame, source: Source, dialect: "Dialect"):
     """Leave out a last line that was cut off, as where a download was stopped."""
     width = len(dialect.header)
-    if width < 2 or not len(frame) or not frame.iloc[-1:, -1].isna().any():
+    if width < 2 or not frame.iloc[-1:, -1].isna().any():
         return frame
-    ((line, fields),) = deque(lines_of(source, dialect), maxlen=1)
-    end = deque(source.blocks(), maxlen=1)[0][-2:]
-    if len(fields) >= width or end.endswith((b"\n", b"\r", b"\n\0")):
+    with source.text(dialect.encoding) as stream:
+        ((number, line),) = deque(enumerate(stream, 1), maxlen=1)
+    n_fields = len(next(csv.reader([line], delimiter=dialect.separator), []))
+    if n_fields >= width or line.endswith(("\n", "\r")):
         return frame
     dialect.notes.append(
-        f"{source.name}: the last line ({line}) has {len(fields)} of {width} fields and no end; "
-        "it was left out. The file may have been cut off."
+        f"{source.name}: the last line ({number}) has {n_fields} of {width} fields and no end; it "
+        "was left out. The file may have been cut off."
     )
     return frame.iloc[:-1]
 
 
 def _without_cleared(frame, source: Source, dialect: "Dialect"):
     """Leave out rows and nameless columns without a value: spreadsheets write what was cleared."""
-    import pandas as pd
-
     empty = frame.isna().all()
-    kept = [
-        bool(name.strip() or not gone) for name, gone in zip(dialect.header, empty, strict=True)
-    ]
-    if not all(kept):
-        frame = frame.loc[:, kept]
+    pairs = zip(dialect.header, empty, strict=True)
+    frame = frame.loc[:, [bool(name.strip() or not gone) for name, gone in pairs]]
     gone = frame.isna().all(axis=1)
     if frame.shape[1] < 2 or not gone.any():
         return frame
-    # Such rows may also say NA in every cell.
-    blank = [not any(map(str.strip, cells)) for _, cells in lines_of(source, dialect)]
-    gone &= pd.Series(blank[: len(gone)], index=gone.index)
-    if gone.any():
-        n, first = int(gone.sum()), int(gone.argmax()) + 1
-        dialect.notes.append(
-            f"{source.name}: {n} line{'s hold' if n > 1 else ' holds'} nothing but separators "
-            f"(the first is row {first}) and {'were' if n > 1 else 'was'} left out."
-        )
+    n, first = int(gone.sum()), int(gone.argmax()) + 1
+    dialect.notes.append(
+        f"{source.name}: {counted(n, 'row')} without any value, the first of them row {first}, "
+        f"{'were' if n > 1 else 'was'} left out."
+    )
     return frame[~gone].reset_index(drop=True)
-
-
-def _read_columns(source: Source, kind: str):
-    import pandas as pd
-
-    return (pd.read_parquet if kind == "parquet" else pd.read_feather)(source.handle)
 
 
 def _read_xlsx(source: Source):
     import pandas as pd
-
-    from sarlearn._labels import MISSING_WORDS
 
     try:
         book = pd.ExcelFile(source.handle, engine="openpyxl")
@@ -295,21 +283,11 @@ def _read_xlsx(source: Source):
             f"{source.name}: Excel files need openpyxl: pip install 'sarlearn[excel]'."
         ) from error
     with book:
-        sheets, given = book.sheet_names, {"keep_default_na": False, "na_values": MISSING_WORDS}
-        rows = pd.read_excel(book, header=None, dtype=object, **given).dropna(how="all")
+        sheets = book.sheet_names
+        frame = pd.read_excel(book, dtype=object, **_gaps())
     if len(sheets) > 1:
         _warn_of([f"{source.name} has {len(sheets)} sheets; {sheets[0]!r} was read."])
-    if not len(rows):
-        raise ValueError(f"{source.name} is empty.")
-    named = rows.iloc[0].notna()
-    header = [str(name) for name in rows.iloc[0][named]]
-    if len(set(header)) < len(header) or rows.loc[:, ~named].notna().any(axis=None):
-        raise ValueError(
-            f"{source.name}: the first row must hold a different name for every column; it has "
-            f"{counted(len(header), 'name')}. Remove a title above the names."
-        )
-    frame = rows.loc[:, named].iloc[1:].set_axis(header, axis=1)
-    return frame.infer_objects().reset_index(drop=True)
+    return frame.rename(columns=str).dropna(how="all").reset_index(drop=True).infer_objects()
 
 
 # -- how a text file is written --------------------------------------------------------------------
@@ -333,7 +311,7 @@ def find_dialect(
     notes: list[str] = []
     if encoding is None:
         encoding, notes = _encoding_of(source)
-    with io.TextIOWrapper(source.open(), encoding=encoding, newline="") as stream:
+    with source.text(encoding) as stream:
         lines = list(itertools.islice(stream, _LOOK))
     if not lines:
         raise ValueError(f"{source.name} is empty.")
@@ -372,28 +350,18 @@ def _encoding_of(source: Source) -> tuple[str, list[str]]:
     for mark, name in _BYTE_ORDER_MARKS:
         if start.startswith(mark):
             return name, []
-    if (line := _undecodable_line(source, "utf-8")) is None:
-        return "utf-8", []
-    name, spoken = "cp1252", "Windows-1252 (Latin-1)"
-    if _undecodable_line(source, name) is not None:
-        name = spoken = "Latin-1"
-    note = (
-        f"{source.name} is not UTF-8 text (line {line}) and was read as {spoken}; name another "
-        "encoding with --encoding if its letters come out wrong."
-    )
-    return name, [note]
-
-
-def _undecodable_line(source: Source, encoding: str) -> int | None:
-    """The first line that is no text in an encoding, if there is one."""
-    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
-    for block in source.blocks():
-        try:
-            decoder.decode(block)
-        except UnicodeDecodeError as error:
-            return line + block.count(b"\n", 0, error.start)
-        line += block.count(b"\n")
-    return None
+    with source.open() as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                note = (
+                    f"{source.name} is not UTF-8 text (line {number}) and was read as Windows-1252 "
+                    "(Latin-1); name another encoding with --encoding if its letters come out "
+                    "wrong."
+                )
+                return "cp1252", [note]
+    return "utf-8", []
 
 
 def _title_lines(lines: list[str]) -> int:
@@ -413,19 +381,6 @@ def _separator_of(line: str) -> str:
     return max(counts, key=lambda mark: counts[mark])  # the first, a comma, wins a tie
 
 
-def lines_of(source: Source, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of each record after the header that is not empty."""
-    with io.TextIOWrapper(source.open(), encoding=dialect.encoding, newline="") as stream:
-        reader = csv.reader(stream, delimiter=dialect.separator)
-        for _ in range(dialect.skip + 1):
-            next(reader, None)
-        first = reader.line_num + 1
-        for record in reader:
-            if record:
-                yield first, record
-            first = reader.line_num + 1
-
-
 def padded_columns(source: Source, dialect: Dialect, **settings):
     """The text of the columns with a cell such as 007; ``settings`` are of ``pandas.read_csv``."""
     import pandas as pd
@@ -439,7 +394,7 @@ def padded_columns(source: Source, dialect: Dialect, **settings):
 def _has_padded(source: Source, dialect: Dialect) -> bool:
     """Whether a cell may begin with a zero and another digit."""
     start = re.compile(rf'[{re.escape(dialect.separator)}"\s]0\d')
-    with io.TextIOWrapper(source.open(), encoding=dialect.encoding) as stream:
+    with source.text(dialect.encoding) as stream:
         return any(map(start.search, iter(lambda: stream.read(_BLOCK), "")))
 
 
