@@ -50,6 +50,7 @@ class Settings:
     max_trees: int = 300
     known: KnownPrior | None = None
     many: bool = False  # whether the rows, or those of which they are a sample, are many
+    boost_twice: bool = True  # once more from linear logits, and the better of the two
     report: Callable[[], None] = lambda: None
 
     def start_penalties(self, share: float, n_terms: int, n_attributes: int) -> Penalties:
@@ -289,17 +290,18 @@ class Recipe:
     # -- trees -----------------------------------------------------------------------------------
 
     def _trees(self, folds: np.ndarray) -> Scores:
-        """Boosted twice: with the propensity that follows, and from linear logits with it held."""
+        """Boosted with the propensity that follows, then from linear logits with it held."""
         sample = self._sample
         rows, e, n_folds = self.tree_rows(folds), self.e(), self._settings.n_folds
         best_start = np.zeros((sample.Z.shape[1] + 1, n_folds))
         best_start[-1] = self.level(e)
         best = self.boost(rows, np.full((len(e), n_folds), best_start[-1]), e, True)
-        linear, _ = self._linear(folds, best.e)
-        start = sample.Z @ linear.thetas[:-1] + linear.thetas[-1]
-        again = self.boost(rows, start, best.e, False)
-        if again.labels.log_likelihood > best.labels.log_likelihood:
-            best, best_start, self.from_linear = again, linear.thetas, True
+        if self._settings.boost_twice:
+            linear, _ = self._linear(folds, best.e)
+            start = sample.Z @ linear.thetas[:-1] + linear.thetas[-1]
+            again = self.boost(rows, start, best.e, False)
+            if again.labels.log_likelihood > best.labels.log_likelihood:
+                best, best_start, self.from_linear = again, linear.thetas, True
         labels = best.labels
         self.phi, self.rounds = labels.phi, max(self.rounds, best.rounds)
         model = Additive(best_start.mean(axis=1), [(1 / n_folds, trees) for trees in best.trees])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from sarlearn._engine.auto import Member, average, cautious, members, renumbered
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import deal_folds, fold_of, hash_rows, joined, mixed, near_copies
 from sarlearn._engine.label_model import LabelFit, LabelModel, weights
@@ -42,11 +43,15 @@ MANY_FOLDS, TREE_ROWS = 3, 500_000
 
 @dataclass
 class Columns:
-    """Which columns of the rows are for what."""
+    """Which columns of the rows are for what.
+
+    ``auto``: those of the propensity are candidates; fits that name some of them are averaged.
+    """
 
     of_class: np.ndarray
     of_propensity: np.ndarray
     categorical: list[int]
+    auto: bool = False
 
     @property
     def used(self) -> np.ndarray:
@@ -62,6 +67,7 @@ class Learned:
     """What was found, how columns become terms, and terms that all but determine the label."""
 
     fit: SARFit
+    members: list[Member]  # of which ``fit`` is the average; a single one where columns were named
     terms: Terms
     attributes: Terms
     share: float
@@ -82,7 +88,7 @@ def unidentified(rows: Rows, columns: Columns) -> bool:
     """
     if rows.gather(_labelled).sum() < LEAST_LABELS:
         return True
-    if not len(columns.of_propensity):
+    if columns.auto or not len(columns.of_propensity):
         return False
     others = np.setdiff1d(columns.of_class, columns.of_propensity)
     ends = rows.each(_ends, others)
@@ -118,14 +124,22 @@ def learn(
         folds,
         columns.codes(),
     )
-    recipe = Recipe(sample, settings)
     leaks = leaking(sample.Z, sample.labelled)
     copies = near_copies(sample.Z, seen.folds)
-    found = Learned(
-        recipe.fit(), terms, attributes, rows_of.share, len(sample.labelled), leaks, copies
-    )
-    if number is not None:
-        found = _Many(rows, rows_of, columns, settings, seed, found).fit()
+    if columns.auto:
+        settings = cautious(settings)
+        fits = members(sample, settings, attributes.column)
+    else:
+        fits = [Member(np.arange(len(attributes)), Recipe(sample, settings).fit())]
+    n_seen = len(sample.labelled)
+    for one in fits:
+        own = attributes.part(one.terms)
+        found = Learned(one.fit, fits, terms, own, rows_of.share, n_seen, leaks, copies)
+        if number is not None:
+            found = _Many(rows, rows_of, columns, settings, seed, found).fit()
+        one.fit = found.fit
+    found.attributes = attributes.part(renumbered(fits))
+    found.fit = average(fits, len(found.attributes))
     if rows.is_sparse:  # coefficients of terms as they are of dense rows
         model = found.fit.model
         found.fit.model = model.scaled(1.0, -float(terms.zero @ model.coef[:-1]))

@@ -8,13 +8,15 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit, logit
 
+from sarlearn._engine.auto import Member
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import MOST_GAPS
 from sarlearn._engine.known import KnownPrior
-from sarlearn._engine.label_model import LabelFit, weights
+from sarlearn._engine.label_model import weights
 from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
+from sarlearn._engine.sar import SARFit
 from sarlearn._engine.sar_rows import Columns, Learned
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
 from sarlearn._validation import check_class_prior
@@ -30,6 +32,10 @@ NARROW_AUDIT = 0.05
 # What the scores disagree on is an error of shape, which more rows do not make smaller.
 # One score alone has nothing to disagree with, so that its standard error counts for more.
 REACH, SAMPLING, SAMPLING_ALONE, SHAPE, FLOOR = 1.7, 4.0, 8.0, 3.0, 0.1
+# Of fits that name different columns: BETWEEN times the variance between their class priors comes
+# in, and all of it reaches farther. Where their class priors differ by more than APART, the labels
+# do not determine the class prior well, however narrow the range.
+REACH_AUTO, BETWEEN, APART = 2.5, 3.0, 0.1
 # Where no column is named, labels are taken to fall at random, which labels can hardly check: on
 # choosing cells with biased labels the median error was 0.48 then, with columns named 0.16.
 FLOOR_UNNAMED = 0.3
@@ -83,7 +89,9 @@ def store_fit(
     model.terms_, model.attributes_ = found.terms, found.attributes
     model.class_logit_, model.phi_ = fit.model, fit.stack.phi
     model.score_weights_ = fit.stack.weights
-    model.propensity_features_ = columns.of_propensity
+    named = found.attributes.column
+    model.propensity_features_ = np.unique(named) if columns.auto else columns.of_propensity
+    _store_members(model, found)
     _store_propensity(model, found)
     model.n_iter_, model.converged_ = max(fit.rounds, 1), fit.rounds < model.max_iter
     rounds, values, priors = np.array(fit.history).reshape(-1, 3).T
@@ -103,12 +111,43 @@ def _store_propensity(model, found: Learned) -> None:
     slopes = phi[:-1] / terms.scale
     model.propensity_coef_ = slopes[None, :]
     model.propensity_intercept_ = np.array([phi[-1] - slopes @ terms.center])
-    stack = found.fit.stack
-    assert stack.information is not None
-    model.phi_covariance_ = np.linalg.inv(stack.information)[stack.m + 1 :, stack.m + 1 :]
+    model.phi_covariance_ = _covariance(found)
     errors = np.sqrt(np.diag(model.phi_covariance_)[:-1]) / terms.scale
     model.propensity_coef_se_ = errors[None, :]
     model.propensity_terms_ = _names(model, terms)
+
+
+def _covariance(found: Learned) -> np.ndarray:
+    """Of the propensity's parameters: within members, and between them."""
+    total = np.zeros((len(found.attributes) + 1,) * 2)
+    for one in found.members:
+        stack, here = one.fit.stack, np.r_[one.terms, len(total) - 1]
+        assert stack.information is not None
+        within = np.linalg.inv(stack.information)[stack.m + 1 :, stack.m + 1 :]
+        total[np.ix_(here, here)] += one.weight * within
+        apart = -found.fit.stack.phi
+        apart[here] += stack.phi
+        total += one.weight * np.outer(apart, apart)
+    return total
+
+
+def _store_members(model, found: Learned) -> None:
+    """What was averaged, and how much of it names each column of the propensity."""
+    columns = found.attributes.column
+    model.averaged_fits_ = [
+        {
+            "propensity_features": np.unique(columns[one.terms]).tolist(),
+            "weight": one.weight,
+            "class_prior": max(one.fit.stack.class_prior, found.share),
+        }
+        for one in found.members
+    ]
+    model.propensity_weights_ = np.array(
+        [
+            sum(one.weight for one in found.members if j in columns[one.terms])
+            for j in model.propensity_features_
+        ]
+    )
 
 
 def _names(model, terms) -> list[str]:
@@ -126,7 +165,7 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     share, stack = found.share, found.fit.stack
     prior = min(max(stack.class_prior, share), 1.0)
     floor = FLOOR if len(model.propensity_features_) else FLOOR_UNNAMED
-    low, high = range_of(stack, found.fit.alone, share, floor)
+    low, high = range_of(found.members, stack.class_prior, share, floor)
     if unidentified:
         low, high = share, 1.0
     elif found.leaks:  # hidden positives then look like negatives: they may be many
@@ -144,19 +183,33 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     model.label_frequency_ = share / prior
     open_ = unidentified or (bool(found.leaks) and strata is None)
     model.certainty_ = certainty(model.class_prior_range_, open_)
+    priors = [one["class_prior"] for one in model.averaged_fits_]
+    if strata is None and max(priors) - min(priors) > APART and model.certainty_ == "well":
+        model.certainty_ = "roughly"
 
 
 def range_of(
-    stack: LabelFit, alone: list[LabelFit], share: float, floor: float = FLOOR
+    members: list[Member], class_prior: float, share: float, floor: float = FLOOR
 ) -> tuple[float, float]:
-    """Class priors that the data are compatible with."""
-    p = np.clip(stack.class_prior, 1e-6, 1 - 1e-6)
-    error = stack.prior_error() / (p * (1 - p))
-    apart = logit(p) - logit(np.clip(alone[-1].class_prior, 1e-6, 1 - 1e-6))
-    sampling = SAMPLING if len(alone) > 1 else SAMPLING_ALONE
-    half = REACH * np.sqrt(sampling * error**2 + SHAPE * apart**2 + floor**2)
-    low, high = expit(logit(p) + np.array([-half, half]))
+    """Class priors that the data are compatible with, of one fit or of an average."""
+    p, reach, total = float(np.clip(class_prior, 1e-6, 1 - 1e-6)), REACH, floor**2
+    if len(members) > 1:
+        reach = REACH_AUTO
+    for one in members:
+        total += one.weight * _variance(one.fit)
+        apart = logit(np.clip(one.fit.stack.class_prior, 1e-6, 1 - 1e-6)) - logit(p)
+        total += one.weight * BETWEEN * apart**2
+    low, high = expit(logit(p) + reach * np.sqrt(total) * np.array([-1, 1]))
     return float(min(max(low, share), p)), float(high)
+
+
+def _variance(fit: SARFit) -> float:
+    """Of the logit of a fit's class prior: of sampling, and of shape by what scores disagree on."""
+    p = np.clip(fit.stack.class_prior, 1e-6, 1 - 1e-6)
+    error = fit.stack.prior_error() / (p * (1 - p))
+    apart = logit(p) - logit(np.clip(fit.alone[-1].class_prior, 1e-6, 1 - 1e-6))
+    sampling = SAMPLING if len(fit.alone) > 1 else SAMPLING_ALONE
+    return float(sampling * error**2 + SHAPE * apart**2)
 
 
 def certainty(ends: tuple[float, float], unidentified: bool = False) -> str:

@@ -26,6 +26,8 @@ from sarlearn.tables.columns import column_names, is_table
 from sarlearn.tables.encoder import TableEncoder
 
 CLASS_MODELS = ("linear", "trees")
+# So many columns can be ranked in memory for propensity_features="auto".
+MOST_CANDIDATES = 2_000
 
 
 class SARClassifier(LearnsPropensity):
@@ -240,11 +242,11 @@ class SARClassifier(LearnsPropensity):
         names = getattr(self, "feature_names_in_", None)
         if "trees" in models and given.X is not None:
             check_sizes(given.X, names, given.rows.gather(weights))
-        columns = resolve_features(self.propensity_features, names, given.rows.shape[1])
+        columns, auto = self._named_columns(names, given)
         coded = self._codes(given, names) if coded is None else coded
         given = self._class_rows(given)
         models = self._affordable(models, given)
-        chosen = Columns(self.classifier_features_, columns, coded)
+        chosen = Columns(self.classifier_features_, columns, coded, auto)
         if not self.single_sample:
             given = replace(given, rows=with_background(given.rows))
         prior = known_prior(self.class_prior, given.rows)
@@ -266,6 +268,23 @@ class SARClassifier(LearnsPropensity):
                 alone = learn(*task[:2], replace(settings, known=None), *task[3:])
         store_fit(self, given, found, chosen, prior, open_, alone)
         return self
+
+    def _named_columns(self, names, given: Input) -> tuple[np.ndarray, bool]:
+        """Columns of the propensity; with "auto" the candidates, which are all."""
+        spec, n_columns = self.propensity_features, given.rows.shape[1]
+        if not (isinstance(spec, str) and spec == "auto" and "auto" not in list(names or ())):
+            return resolve_features(spec, names, n_columns), False
+        if n_columns > MOST_CANDIDATES:
+            raise ValueError(
+                f'propensity_features="auto" ranks up to {MOST_CANDIDATES:,} columns; X has '
+                f"{n_columns:,}. Name those that labelling may depend on."
+            )
+        if not self.single_sample:
+            raise ValueError(
+                'propensity_features="auto" needs labelled and unlabelled rows of one sample. With '
+                "single_sample=False name the columns that labelling may depend on."
+            )
+        return np.arange(n_columns), True
 
     def _checked_models(self, X) -> tuple:
         models = tuple(self.class_models)
