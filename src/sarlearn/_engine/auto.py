@@ -50,7 +50,7 @@ def cautious(settings: Settings) -> Settings:
 def members(sample: Sample, settings: Settings, column: np.ndarray) -> list[Member]:
     """Fits to a sample whose ``B`` holds the terms of every column; ``column`` says of which."""
 
-    def naming(columns: Sequence[int]) -> Member:
+    def naming(columns) -> Member:
         terms = np.flatnonzero(np.isin(column, columns))
         return Member(terms, Recipe(replace(sample, B=sample.B[:, terms]), settings).fit())
 
