@@ -1,7 +1,6 @@
 """The same as ``parameter_cases.py``, for functions and for what is not fitted."""
 
 import copy
-from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -37,7 +36,6 @@ from sarlearn import (
     priors,
 )
 from sarlearn.onnx import to_onnx
-from sarlearn.reporting import run_checks
 
 FITTED = SAREMClassifier([0])
 REPEATED = RepeatedSARClassifier([1])
@@ -101,24 +99,6 @@ def onnx_inputs(**settings):
 
 onnx_inputs.__name__, onnx_inputs.wrapped = "to_onnx", to_onnx
 
-
-class Watch:
-    """Keeps the names of what it is told."""
-
-    def __init__(self):
-        self.names = []
-
-    def __call__(self, name):
-        self.names.append(name)
-        return nullcontext()
-
-
-def checks(watch=nullcontext, **settings):
-    found = run_checks(_fit("one label"), X, S, watch=watch, **settings)
-    return [found, getattr(watch, "names", [])]
-
-
-checks.__name__, checks.wrapped = "run_checks", run_checks
 
 ROWS = {"X": X, "s": S}
 # Labelling depends on two columns, and plainly.
@@ -287,16 +267,5 @@ COLUMNS = [
 ]
 OTHERS = [
     Case(onnx_inputs, {}, {"dtype": [np.float64]}),
-    Case(
-        checks,
-        {"n_draws": 19, "n_resamples": 20},
-        {
-            "n_draws": [20],
-            "n_resamples": [21],
-            "groups": [np.arange(N) // 3],
-            "random_state": [1, 2],
-            "watch": [Watch()],
-        },
-    ),
 ]
 TOOLS = [*INSPECTION, *LABELLING, *METRICS, *COLUMNS, *OTHERS]

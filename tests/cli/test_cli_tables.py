@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import warm
 from cli_tools import SOURCE, command, warm_process
 from sarlearn import load
 from sarlearn.cli.app import app
@@ -181,32 +180,3 @@ def test_refused_paths_are_told_before_anything_is_imported(folder, fitted, argu
 def test_every_command_has_an_example():
     for name, one in app.commands.items():
         assert f"sarlearn {name}" in (one.epilog or ""), name
-
-
-# The signal comes when the first refits of the checks are told to whoever watches them.
-INTERRUPTED = """
-import contextlib, signal, sys
-from sarlearn._view.refits import WATCHER
-from sarlearn.cli import fit, main
-
-# The shell of a test in the background may have told its children to ignore the signal.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-run_checks = fit.run_checks
-
-@contextlib.contextmanager
-def watch(what):
-    WATCHER.set(lambda done, total: signal.raise_signal(signal.SIGINT))
-    yield
-
-fit.run_checks = lambda *given, **settings: run_checks(*given, **settings | {"watch": watch})
-main(sys.argv[1:])
-"""
-
-
-def test_an_interrupt_during_the_checks_keeps_the_fit(folder):
-    given = ["fit", "plain.csv", *FIT, "--check", "-o", "i.skops"]
-    running = warm.start("-c", INTERRUPTED, *given, cwd=folder)
-    out, err = running.communicate(timeout=240)
-    assert "The checks were stopped. The fit is finished and is kept." in err, err
-    assert "Wrote i.skops" in out
-    assert command("predict", "i.skops", "plain.csv", "-o", "i.csv", cwd=folder).returncode == 0

@@ -31,10 +31,7 @@ def pages(checked, tmp_path_factory):
     model.fit(table, table["diagnosed"])
     ordinary = report(model, table, table["diagnosed"], ids=table["patient_id"], source="p.csv")
     ordinary.save(folder / "ordinary.html")
-    command = "sarlearn fit p.csv --check"
-    summary = summarize(
-        checked.model, checked.X, table["diagnosed"], checks=checked.found, command=command
-    )
+    summary = summarize(checked.model, checked.X, table["diagnosed"], command="sarlearn fit p.csv")
     Report(summary).save(folder / "checked.html")
     hostile_table = hostile(n=3_000, n_columns=200)
     label, script = "<u>label</u>", hostile_table.columns[0]

@@ -14,10 +14,10 @@ from sarlearn import SAREMClassifier
 from sarlearn._view.notebook import inline
 from sarlearn._view.parts import take_apart
 from sarlearn.exceptions import DataWarning, TrustWarning
-from sarlearn.reporting import Report, checks, report, summarize, words
+from sarlearn.reporting import Report, report, summarize, words
 from sarlearn.reporting.effects import importance, typical_values
 from sarlearn.reporting.render import _in_columns, _ratio
-from sarlearn.reporting.summarize import plain_values
+from sarlearn.reporting.summarize import draw_rows, plain_values
 from table_data import hostile, patients, predicted, sarem_of_table
 
 LEFT_OUT = ["patient_id", "diagnosed"]
@@ -147,7 +147,7 @@ def test_large_tables_are_compared_on_a_sample(sketched, table, model, monkeypat
     monkeypatch.setattr(sys.modules["sarlearn.reporting.summarize"], "MAX_SCAR_ROWS", 500)
     table = table.head(800)
     labelled = table["diagnosed"].to_numpy() == 1
-    rows = checks.draw_rows(labelled, 500)
+    rows = draw_rows(labelled, 500)
     assert len(set(rows)) == 500
     assert labelled[rows].mean() == pytest.approx(labelled.mean(), abs=0.002)
     found = summarize(model, table, table["diagnosed"])["scar_class_prior"]

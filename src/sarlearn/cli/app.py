@@ -73,13 +73,6 @@ OUTPUT = click.option("-o", "--output", required=True, type=click.Path(), help="
 FORCE = click.option("--force", is_flag=True, help="Replace output files that exist.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of what is drawn.")
-JOBS = click.option(
-    "--jobs",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Processes for --check; -1 is one per core.",
-)
 MAX_ITER = click.option(
     "--max-iter",
     type=click.IntRange(min=1),
@@ -180,13 +173,6 @@ def app() -> None:
 @taking(MAX_ITER, AUDITED, AUDIT_PROBABILITY, CLASS_PRIOR, SEED, OUTPUT)
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
 @click.option(
-    "--check",
-    is_flag=True,
-    help="Also test one label frequency for all, resample for intervals, and try other "
-    "choices: some two hundred refits.",
-)
-@JOBS
-@click.option(
     "--dask",
     is_flag=False,
     flag_value="local",
@@ -258,12 +244,7 @@ def predict(**options) -> None:
     show_default=True,
     help="How many of the most probable hidden positives to list.",
 )
-@click.option(
-    "--check",
-    is_flag=True,
-    help="Also test, resample and try other choices, as fit --check does.",
-)
-@taking(JOBS, SEED, reading, JSON, FORCE)
+@taking(reading, JSON, FORCE)
 def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
     _check_model_and_table(options)

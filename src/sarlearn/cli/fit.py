@@ -1,7 +1,6 @@
 """``sarlearn fit``."""
 
 import contextlib
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -27,8 +26,7 @@ from sarlearn.cli.terminal import (
     table_warnings_said,
     watched,
 )
-from sarlearn.reporting import Report, run_checks, summarize
-from sarlearn.reporting.checks import check_sentences
+from sarlearn.reporting import Report, summarize
 from sarlearn.reporting.words import relative_sentence, unsure
 from sarlearn.saving import save
 from sarlearn.tables.encoder import TableEncoder
@@ -97,8 +95,6 @@ def fit(
     batches: bool | None,
     output: str,
     report: str | None,
-    check: bool,
-    jobs: int,
     as_json: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
@@ -126,9 +122,8 @@ def fit(
         "rows": found.rows.n_rows,
         "labelled": found.rows.n_labelled,
     }
-    save(found.model, output, notes=notes)  # before the checks, which may be stopped
-    checks = _checked(found, jobs, learning.seed) if check else None
-    summary = _summary(found, roles, Path(table).name, checks)
+    save(found.model, output, notes=notes)
+    summary = _summary(found, roles, Path(table).name)
     print_warnings(summary["warnings"], found.messages)
     if report is not None:
         _write_report(summary, report, output)
@@ -200,26 +195,7 @@ def _refuse_in_batches(roles: Roles, audited: str | None) -> None:
             )
 
 
-def _checked(found: Fitted, jobs: int, seed: int):
-    """What the checks found; None where they were interrupted, which does not lose the fit."""
-    groups = found.rows.known().get("groups") if found.whole is None else None
-    try:
-        with table_warnings_said():
-            return run_checks(
-                found.model,
-                found.X,
-                found.s,
-                groups=groups,
-                n_jobs=jobs,
-                random_state=seed,
-                watch=progress,
-            )
-    except KeyboardInterrupt:
-        print("Warning: The checks were stopped. The fit is finished and is kept.", file=sys.stderr)
-        return None
-
-
-def _summary(found: Fitted, roles: Roles, source: str, checks) -> dict[str, Any]:
+def _summary(found: Fitted, roles: Roles, source: str) -> dict[str, Any]:
     id_column = roles.id_column
     by_weight = [_weighted(found.learner)] if roles.weight else []
     with progress("Comparing with simpler assumptions"), table_warnings_said():
@@ -232,7 +208,6 @@ def _summary(found: Fitted, roles: Roles, source: str, checks) -> dict[str, Any]
             source=source,
             label=roles.label,
             warnings=[*found.messages, *by_weight],
-            checks=checks,
             whole=found.whole,
             command=command_line(),
         )
@@ -296,10 +271,6 @@ def print_summary(summary: dict[str, Any]) -> None:
         print_text(f"\n{summary['text']['sure']}")
     if summary["text"]["surer"]:
         print_text(summary["text"]["surer"])
-    if summary["checks"]:
-        print_text("\nChecks:")
-        for sentence in check_sentences(summary["checks"]):
-            print_text(f"  {sentence}")
     print_text(f"\n{summary['text']['label_fit']}")
     print_text(f"\n{summary['text']['comparison']}")
     print_text(summary["text"]["convergence"])

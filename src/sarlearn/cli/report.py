@@ -12,7 +12,7 @@ from sarlearn.cli.terminal import (
     print_warnings,
     progress,
 )
-from sarlearn.reporting import Report, run_checks, summarize
+from sarlearn.reporting import Report, summarize
 
 
 def report(
@@ -22,9 +22,6 @@ def report(
     label: str | None,
     id_column: str | None,
     top: int,
-    check: bool,
-    jobs: int,
-    seed: int,
     reading: dict[str, Any],
     as_json: bool,
 ) -> None:
@@ -46,15 +43,11 @@ def report(
     if labels.labelled.all() or not labels.labelled.any():
         raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
     X, s = features(saved.model, frame), learner.classes_[labels.labelled.astype(int)]
-    checks = None
-    if check:
-        checks = run_checks(saved.model, X, s, n_jobs=jobs, random_state=seed, watch=progress)
     with progress("Writing the report"), collected_warnings():
         summary = summarize(
             saved.model,
             X,
             s,
-            checks=checks,
             ids=None if id_column is None else list(frame[id_column]),
             id_name=id_column,
             top=top,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from sarlearn.reporting.checks import run_checks
 from sarlearn.reporting.render import render
 from sarlearn.reporting.summarize import summarize
 from sarlearn.tables.write import write_atomically
@@ -67,7 +66,6 @@ def report(
     ids: Sequence[Any] | None = None,
     feature_names: Sequence[str] | None = None,
     top: int = 20,
-    checks: bool = False,
     **names: Any,
 ) -> Report:
     """Report on a fitted model: who is positive, who gets labelled, and how sure that is.
@@ -86,9 +84,6 @@ def report(
         What to call the columns of a matrix that has no names.
     top : int, default=20
         How many of the most probable hidden positives to list.
-    checks : bool, default=False
-        Whether to run the checks of :mod:`sarlearn.inspection` and tell of them, too: some two
-        hundred refits. ``X`` and ``s`` must then be those of ``fit``.
     **names : str
         ``source``, ``label`` and ``id_name``: names of the file, the label column and the
         identifier, for the text.
@@ -102,8 +97,6 @@ def report(
     --------
     sarlearn.reporting.summarize :
         Everything a report says about a fitted model on a table, as plain values.
-    sarlearn.reporting.run_checks :
-        What the checks of ``inspection`` say of a fitted model, for a report.
 
     Examples
     --------
@@ -118,7 +111,4 @@ def report(
     >>> report(model, X, s)
     <Report: About ... of the 1,516 unlabelled rows (...%) are estimated to be positive; ...>
     """
-    found = run_checks(model, X, s) if checks else None
-    return Report(
-        summarize(model, X, s, ids=ids, feature_names=feature_names, top=top, checks=found, **names)
-    )
+    return Report(summarize(model, X, s, ids=ids, feature_names=feature_names, top=top, **names))

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from sarlearn._view.draw import draw_choices, draw_label_fit, draw_null, draw_review
+from sarlearn._view.draw import draw_label_fit, draw_review
 from sarlearn._view.notebook import INK, draw_svg
 from sarlearn._view.style import BLUE, MUTED, SERIES, name_rows, shorten, tidy
 from sarlearn._words import about, number_text
@@ -68,36 +68,6 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         "svg": _draw("review", 3.2, lambda ax: draw_review(ax, summary["review"], source)),
         "alt": _review_alt(summary["review"]),
     }
-    drawn |= _check_figures(summary["checks"] or {})
-    return drawn
-
-
-def _check_figures(checks: dict[str, Any]) -> dict[str, Any]:
-    """Pictures of the checks that were made."""
-    drawn = {}
-    test, tried = checks.get("scar_test", {}), checks.get("sensitivity", {})
-    if "statistic" in test:
-        drawn["scar_test"] = {
-            "svg": _draw(
-                "scartest",
-                2.8,
-                lambda ax: draw_null(ax, test["null_statistics"], test["statistic"]),
-            ),
-            "alt": _test_alt(test),
-        }
-    if "choices" in tried:
-        rows = [(row["name"], row["class_prior"]) for row in tried["choices"]]
-        rows += [
-            (f"propensities × {row['factor']:.2f}", row["class_prior"]) for row in tried["scaled"]
-        ]
-        drawn["sensitivity"] = {
-            "svg": _draw(
-                "sensitivity",
-                1.2 + 0.24 * len(rows),
-                lambda ax: draw_choices(ax, rows, tried["class_prior"]),
-            ),
-            "alt": _sensitivity_alt(tried),
-        }
     return drawn
 
 
@@ -181,23 +151,5 @@ def _label_fit_alt(tenths: list[dict[str, Any]]) -> str:
     shown = ", ".join(f"{row['observed']:,.0f} and {row['expected']:,.0f}" for row in tenths)
     return (
         "Bars: labels seen and expected, by tenth of the rows, lowest class probability first: "
-        f"{shown}."
-    )
-
-
-def _test_alt(test: dict[str, Any]) -> str:
-    """What the picture of the test shows."""
-    return (
-        f"Bars: likelihood ratios of {len(test['null_statistics'])} tables simulated with one "
-        f"label frequency for all, the largest {max(test['null_statistics']):.1f}; a line at "
-        f"{test['statistic']:.1f}, that of the labels here."
-    )
-
-
-def _sensitivity_alt(tried: dict[str, Any]) -> str:
-    """What the dots of other choices show."""
-    shown = "; ".join(f"{row['name']} {row['class_prior']:.1%}" for row in tried["choices"][:8])
-    return (
-        f"Dots: class prior under other choices, beside {tried['class_prior']:.1%} of this model. "
         f"{shown}."
     )

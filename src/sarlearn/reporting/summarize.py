@@ -21,7 +21,6 @@ from sarlearn.audit import suggest_audit
 from sarlearn.classifiers import SARClassifier
 from sarlearn.reporting import words
 from sarlearn.reporting.candidates import candidates, review, shifted
-from sarlearn.reporting.checks import draw_rows
 from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
 from sarlearn.reporting.label_fit import compared_groups, label_fit
 
@@ -46,7 +45,6 @@ def summarize(
     label: str | None = None,
     id_name: str | None = None,
     warnings: Sequence[Warning | str] = (),
-    checks: dict[str, Any] | None = None,
     whole: dict[str, Any] | None = None,
     command: str | None = None,
 ) -> dict[str, Any]:
@@ -71,8 +69,6 @@ def summarize(
     warnings : sequence of Warning or str
         What the fit warned of, shown with what is found here. Of two warnings of one class (see
         :mod:`sarlearn.exceptions`) the fit's is shown.
-    checks : dict, optional
-        As ``run_checks`` gives them, to be told too.
     whole : dict, optional
         ``rows`` and ``labelled`` of the data that the model was fitted to, where X is a sample of
         them: counts of all rows take the place of the sample's own.
@@ -152,7 +148,6 @@ def summarize(
         "scar_class_prior": _scar_class_prior(parts, labelled),
         "groups": compared_groups(parts, labelled, used),
         "label_fit": label_fit(parts, labelled, f * e),
-        "checks": checks,
         "candidates": {
             "id": id_name or "row",
             "rows": candidates(parts, labelled, f, e, posterior, ids, top),
@@ -347,6 +342,17 @@ def _scar_class_prior(parts: Parts, labelled) -> float | None:
     with python_warnings.catch_warnings():  # the report warns of its own model
         python_warnings.simplefilter("ignore")
         return float(other.fit(safe_indexing(parts.matrix, rows), s).class_prior_)
+
+
+def draw_rows(labelled: np.ndarray, n_rows: int) -> np.ndarray:
+    """Rows drawn at random, labelled ones in their share: a sample without any fits nothing."""
+    rng = np.random.default_rng(0)
+    n_labelled = int(np.clip(round(n_rows * labelled.mean()), 1, n_rows - 1))
+    drawn = [
+        rng.choice(np.flatnonzero(labelled), n_labelled, replace=False),
+        rng.choice(np.flatnonzero(~labelled), n_rows - n_labelled, replace=False),
+    ]
+    return np.sort(np.concatenate(drawn))
 
 
 def _convergence(final) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
         "wanted for. Where the labelled rows were collected apart (presence and background, cases "
         "and controls), the class prior follows from how many of each were taken and says nothing.",
         "The figures are estimates"
-        + ("" if summary["checks"] or summary["certainty"] else " without error bars")
+        + ("" if summary["certainty"] else " without error bars")
         + ". Groups with few labelled rows are the least certain.",
     ]
 
