@@ -98,17 +98,9 @@ def _factor(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio >= 0.95 else number_text(ratio, 2)
 
 
-def range_sentence(
-    low: float, high: float, word: str, hidden: Sequence[float] | None = None
-) -> str:
-    """How well the labels determine the class prior.
-
-    ``word`` is a learner's ``certainty_``, and ``hidden`` the numbers of hidden positives at the
-    two ends, where rows can be counted.
-    """
+def range_sentence(low: float, high: float, word: str) -> str:
+    """How well the labels determine the class prior; ``word`` is a learner's ``certainty_``."""
     ends = f"{low:.1%} to {high:.1%}"
-    if hidden is not None:
-        ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
     if word in ("well", "roughly"):
         how = "well" if word == "well" else "only roughly"
         return f"The labels determine the class prior {how}: the data are compatible with {ends}."
@@ -127,20 +119,12 @@ def known_sentence(low: float, high: float, labels_only: float) -> str:
     )
 
 
-def checked_sentence(
-    n_audited: int,
-    low: float,
-    high: float,
-    needed: int | None,
-    hidden: Sequence[float] | None = None,
-) -> str:
+def checked_sentence(n_audited: int, low: float, high: float, needed: int | None) -> str:
     """Of a class prior that comes from rows which someone has checked."""
-    ends = f"{low:.1%} to {high:.1%}"
-    if hidden is not None:
-        ends += f", that is {about(hidden[0])} to {about(hidden[1])} hidden positives"
     text = (
-        f"Based on {counted(n_audited, 'checked row')}, the class prior lies at {ends}: a 95 % "
-        "confidence interval that holds whatever the model, since the rows were drawn by chance."
+        f"Based on {counted(n_audited, 'checked row')}, the class prior lies at {low:.1%} to "
+        f"{high:.1%}: a 95 % confidence interval that holds whatever the model, since the rows "
+        "were drawn at random."
     )
     if high - low > NARROW and needed:
         text += (
@@ -148,14 +132,6 @@ def checked_sentence(
             f"{100 * NARROW:.0f} points."
         )
     return text
-
-
-def checks_sentence(needed: int) -> str:
-    """How many rows to check, where nobody has checked any."""
-    return (
-        f"Checking about {needed:,} unlabelled rows that 'sarlearn audit' draws would bring the "
-        f"range under {100 * NARROW:.0f} points, if the posteriors are right."
-    )
 
 
 def settled_sentence(n_iter: int, converged: bool, what: str = "The fit") -> str:

@@ -46,8 +46,8 @@ def test_the_loop_of_fitting_checking_and_refitting(call, folder, truth):
     assert certainty["by_design"]
     assert certainty["n_audited"] == 40
     assert certainty["low"] < truth.mean() < certainty["high"]
-    assert "Based on 40 checked rows" in summary["text"]["sure"]
-    assert "under 5 points" in summary["text"]["sure"]
+    assert "Based on 40 checked rows" in summary["verdict"]["reason"]
+    assert "under 5 points" in summary["verdict"]["reason"]
     assert "the checked rows say" in summary["text"]["headline"]
     more = ["audit", "again.skops", "patients.csv", "-n", 30, "--audited", "loop.csv"]
     code, text, _ = call(*more, "-o", "more.csv", "--json", "--force")
@@ -86,7 +86,7 @@ def test_columns_of_the_propensity_alone_and_a_known_prior(call, folder):
     assert code == 0, err
     summary = json.loads(text)
     assert summary["estimates"]["class_prior"] == pytest.approx(0.5, abs=1e-3)
-    assert "the labels alone would have said" in summary["text"]["sure"]
+    assert "the labels alone would have said" in summary["verdict"]["reason"]
     from sarlearn import load
 
     learner = load(folder / "only.skops")
@@ -100,7 +100,7 @@ def test_a_known_prior_for_sar_em(call, folder):
     found = json.loads(text)
     assert found["estimates"]["class_prior"] == pytest.approx(0.5, abs=1e-6)
     assert found["certainty"]["labels_only"] < 0.49
-    assert found["text"]["sure"].startswith(
+    assert found["verdict"]["reason"].startswith(
         "With what was given about the class prior, it is 50.0%"
     )
     assert found["scar_class_prior"] != pytest.approx(0.5, abs=1e-3)

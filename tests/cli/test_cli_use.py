@@ -78,7 +78,7 @@ def test_report_on_a_saved_model(sketched, call, folder):
     assert code == 0
     assert out.rstrip().endswith("Wrote again.html.")
     html = (folder / "again.html").read_text()
-    assert html.count('class="bar"') == 3
+    assert html.count('class="words reasons"') == 3
     code, out, _ = call(
         *("report", "model.skops", "patients.csv", "-o", "again.html", "--force", "--json")
     )

@@ -157,7 +157,7 @@ def test_themes_differ_and_text_can_be_read(browser, pages):
                 if (c !== 'rgba(0, 0, 0, 0)') return c;
               }
             };
-            for (const q of ['h1', '.lead', '.kicker', '.tile dt', '.ends-of', '.note, .intro',
+            for (const q of ['h1', '.verdict p', '.finding', '.kicker', '.tile dt', '.ends-of', '.note, .intro',
                              'nav a', 'thead th', 'td', 'figcaption', '.facts dt', '.plain li',
                              'code', 'summary']) {
               const e = document.querySelector(q);
@@ -250,21 +250,18 @@ def test_what_is_cut_off_at_390_pixels_shows(browser, pages):
 
 
 @pytest.mark.parametrize("theme", [*THEMES, "print"])
-def test_bars_of_labelled_hidden_and_other_rows_stand_apart(browser, pages, theme):
+def test_bars_and_their_ranges_stand_apart(browser, pages, theme):
     """Neighbours have a contrast of 3 at least (WCAG 2.2, 1.4.11)."""
     show(browser, pages / "checked.html", 1280, "light" if theme == "print" else theme)
     if theme == "print":
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    known, hidden, rest = browser.execute_script(
-        "return ['known', 'hidden', 'rest'].map("
-        "name => getComputedStyle(document.querySelector(`.split .${name}`)).backgroundColor)"
+    shown = browser.execute_script(
+        "return ['.stacked .known', '.stacked .hidden', '.stacked i', '.card', '.band', '.mark', "
+        "'.range'].map(name => getComputedStyle(document.querySelector(name)).backgroundColor)"
     )
-    band, mark = browser.execute_script(
-        "return ['band', 'mark'].map("
-        "name => getComputedStyle(document.querySelector(`.range .${name}`)).backgroundColor)"
-    )
+    known, hidden, line, card, band, mark, rest = shown
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    for pair in ((known, hidden), (hidden, rest), (band, mark), (band, rest)):
+    for pair in ((known, hidden), (hidden, card), (line, hidden), (band, mark), (band, rest)):
         assert contrast(*pair) >= 3, (theme, pair)
 
 

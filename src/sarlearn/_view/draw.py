@@ -110,8 +110,8 @@ def draw_review(ax, review: dict, source: str) -> None:
     for axis in (ax.xaxis, ax.yaxis):
         as_number(axis)
     ax.locator_params(axis="x", nbins=5)
-    ax.set_xlabel("unlabelled rows checked, most probable first")
-    ax.set_ylabel("positives expected")
+    ax.set_xlabel("checked, most probable first")
+    ax.set_ylabel("expected to be positive")
     if review["low"] is not None:
         ax.legend(**BELOW)
     tidy(ax)

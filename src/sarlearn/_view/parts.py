@@ -216,10 +216,9 @@ class Parts:
         return nw.from_numpy(array, self.names, backend=backend).to_native()
 
 
-def fitted_to(final, f: np.ndarray) -> bool:
+def fitted_to(final, f: np.ndarray, weight: np.ndarray) -> bool:
     """Whether these are the rows of the fit, told by the mean of the probabilities for them."""
-    mean = getattr(final, "mean_probability_", final.class_prior_)
-    return abs(float(f.mean()) - float(mean)) < 1e-9
+    return abs(float(np.average(f, weights=weight)) - float(final.class_prior_)) < 1e-9
 
 
 def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:

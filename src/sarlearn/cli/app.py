@@ -69,6 +69,8 @@ GROUPS = click.option(
     help="Column of groups, such as patients or sites: rows of a group are held out and drawn "
     "together. Not learned from.",
 )
+NOUN = click.option("--noun", help="What the rows are, for the text: patients.")
+POSITIVE_NOUN = click.option("--positive-noun", help="What positive ones are, for the text: ill.")
 OUTPUT = click.option("-o", "--output", required=True, type=click.Path(), help="File to write.")
 FORCE = click.option("--force", is_flag=True, help="Replace output files that exist.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
@@ -180,10 +182,14 @@ def app() -> None:
     help="Work on a Dask cluster: on this machine's cores, or that of the scheduler at ADDRESS "
     "(tcp://host:port).",
 )
-@taking(BATCHES, JSON, FORCE)
+@taking(BATCHES, NOUN, POSITIVE_NOUN, FORCE)
+@click.option("--verbose", is_flag=True, help="Print more of what was found.")
+@JSON
 def fit(**options) -> None:
     """Fit a model to TABLE and save it."""
     force = options.pop("force")
+    options["noun"] = options["noun"] or "rows"
+    options["positive_noun"] = options["positive_noun"] or "positive"
     if options["dask"] is None:
         terminal.check_input(options["table"])
     else:
@@ -244,7 +250,7 @@ def predict(**options) -> None:
     show_default=True,
     help="How many of the most probable hidden positives to list.",
 )
-@taking(reading, JSON, FORCE)
+@taking(reading, NOUN, POSITIVE_NOUN, JSON, FORCE)
 def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
     _check_model_and_table(options)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from sarlearn._words import about, odds_sentence
 from sarlearn.classifiers import SARClassifier, SAREMClassifier
 from sarlearn.cli.large import BatchTable, DaskTable, cluster, in_batches
 from sarlearn.cli.predict import encoder_of, features, last_step
@@ -18,16 +17,13 @@ from sarlearn.cli.table import LabelledTable, Roles, audit_columns, parse_class_
 from sarlearn.cli.terminal import (
     collected_warnings,
     command_line,
-    print_json,
-    print_rows,
+    print_summary,
     print_text,
-    print_warnings,
     progress,
     table_warnings_said,
     watched,
 )
 from sarlearn.reporting import Report, summarize
-from sarlearn.reporting.words import relative_sentence, unsure
 from sarlearn.saving import save
 from sarlearn.tables.encoder import TableEncoder
 
@@ -76,11 +72,14 @@ class Fitted:
         return features(self.model, self.frame)
 
     @property
-    def whole(self) -> dict[str, int] | None:
-        """Counts of all rows, where the report sees a sample of them."""
+    def weight(self) -> np.ndarray | None:
+        """How many rows each row stands for: where the user says so, or these are a sample."""
         if isinstance(self.rows, LabelledTable):
-            return None
-        return {"rows": self.rows.n_rows, "labelled": self.rows.n_labelled}
+            return self.rows.weight
+        labelled = self.s == 1
+        n_labelled, n_unlabelled = self.rows.n_labelled, self.rows.n_rows - self.rows.n_labelled
+        each = n_labelled / max(1, labelled.sum()), n_unlabelled / max(1, (~labelled).sum())
+        return np.where(labelled, *each)
 
 
 def fit(
@@ -95,6 +94,9 @@ def fit(
     batches: bool | None,
     output: str,
     report: str | None,
+    noun: str,
+    positive_noun: str,
+    verbose: bool,
     as_json: bool,
 ) -> None:
     """Read, fit, save; then tell about it in one of three ways."""
@@ -121,17 +123,17 @@ def fit(
         "reading": reading,
         "rows": found.rows.n_rows,
         "labelled": found.rows.n_labelled,
+        "weight": roles.weight,
+        "noun": noun,
+        "positive_noun": positive_noun,
     }
     save(found.model, output, notes=notes)
-    summary = _summary(found, roles, Path(table).name)
-    print_warnings(summary["warnings"], found.messages)
+    summary = _summary(found, notes, (output, table))
     if report is not None:
         _write_report(summary, report, output)
-    if as_json:
-        print_json(summary)
-    else:
-        print_summary(summary)
-        print_text(f"\nWrote {output}" + (f" and {report}" if report is not None else "") + ".")
+    print_summary(summary, as_json=as_json, verbose=verbose)
+    if not as_json:
+        print_text(f"Wrote {output}" + (f" and {report}" if report is not None else "") + ".")
 
 
 def _read(table: str, roles: Roles, reading, evidence, on_dask: bool, batches: bool | None):
@@ -145,7 +147,7 @@ def _read(table: str, roles: Roles, reading, evidence, on_dask: bool, batches: b
 
 
 def _fitted(learning: Learning, roles: Roles, read, doing: str) -> Fitted:
-    with collected_warnings() as messages:
+    with collected_warnings(told_later=True) as messages:
         with progress(doing):
             rows = read()
         model = learning.model(rows.roles, rows.columns)
@@ -195,9 +197,8 @@ def _refuse_in_batches(roles: Roles, audited: str | None) -> None:
             )
 
 
-def _summary(found: Fitted, roles: Roles, source: str) -> dict[str, Any]:
-    id_column = roles.id_column
-    by_weight = [_weighted(found.learner)] if roles.weight else []
+def _summary(found: Fitted, notes: dict[str, Any], files: Sequence[str]) -> dict[str, Any]:
+    id_column = notes["id"]
     with progress("Comparing with simpler assumptions"), table_warnings_said():
         return summarize(
             found.model,
@@ -205,22 +206,13 @@ def _summary(found: Fitted, roles: Roles, source: str) -> dict[str, Any]:
             found.s,
             ids=None if id_column is None else list(found.frame[id_column]),
             id_name=id_column,
-            source=source,
-            label=roles.label,
-            warnings=[*found.messages, *by_weight],
-            whole=found.whole,
+            weight=found.weight,
+            sampled=not isinstance(found.rows, LabelledTable),
+            warnings=found.messages,
             command=command_line(),
+            files=files,
+            **{name: notes[name] for name in ("source", "label", "noun", "positive_noun")},
         )
-
-
-def _weighted(final) -> str:
-    """Counts of rows are of the rows as they stand, the fit's share is that of the weights."""
-    low, high = getattr(final, "class_prior_range_", (final.class_prior_,) * 2)
-    return (
-        f"By weight {final.class_prior_:.1%} of the rows are positive ({low:.1%} to {high:.1%}): "
-        "that is the class prior of the fit. Numbers of rows told of here count each row once, "
-        "whatever its weight."
-    )
 
 
 def _write_report(summary: dict[str, Any], report: str, output: str) -> None:
@@ -231,46 +223,3 @@ def _write_report(summary: dict[str, Any], report: str, output: str) -> None:
         page.save(report)
     except OSError as error:
         raise OSError(f"{error} The model was written to {output}.") from error
-
-
-def _ranges(certainty: dict[str, Any] | None) -> list[list[str]]:
-    """Of hidden positives, class prior and label frequency: one cell each, or none at all."""
-    if certainty is None or certainty["hidden_positives"] is None:
-        return [[], [], []]
-    shares = ((certainty["low"], certainty["high"]), certainty["label_frequency"])
-    low, high = certainty["hidden_positives"]
-    return [[f"{about(low)} to {about(high)}"], *([f"{a:.1%} to {b:.1%}"] for a, b in shares)]
-
-
-def print_summary(summary: dict[str, Any]) -> None:
-    """The main figures of a summary as text."""
-    data, estimates = summary["data"], summary["estimates"]
-    hidden, prior, frequency = _ranges(summary["certainty"])
-    if unsure(summary):
-        print_text(f"{summary['text']['sure']}\n")
-        leaks = "leaks" in summary["label_fit"]["problems"]
-        for compared in [] if leaks else summary["groups"]:
-            print_text(relative_sentence(compared))
-        print_text("\nAs a guess:")
-    print_text(summary["text"]["headline"])
-    print_rows(
-        [
-            ("rows", f"{data['rows']:,}", *[""] * len(hidden)),
-            ("labelled", f"{data['labelled']:,}", *[""] * len(hidden)),
-            ("hidden positives (estimate)", about(estimates["hidden_positives"]), *hidden),
-            ("class prior", f"{estimates['class_prior']:.1%}", *prior),
-            ("label frequency", f"{estimates['label_frequency']:.1%}", *frequency),
-        ]
-    )
-    if summary["propensity"]["odds"]:
-        print_text("\nWho gets labelled:")
-        for row in summary["propensity"]["odds"]:
-            print_text(f"  {row['level']}: {odds_sentence(row, 'being labelled')}")
-    print_text(f"\n{summary['text']['review']}")
-    if summary["text"]["sure"] and not unsure(summary):
-        print_text(f"\n{summary['text']['sure']}")
-    if summary["text"]["surer"]:
-        print_text(summary["text"]["surer"])
-    print_text(f"\n{summary['text']['label_fit']}")
-    print_text(f"\n{summary['text']['comparison']}")
-    print_text(summary["text"]["convergence"])

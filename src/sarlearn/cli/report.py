@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from sarlearn.cli.predict import features, last_step, open_both, read_labels
+from sarlearn.cli.table import weights_of
 from sarlearn.cli.terminal import (
     collected_warnings,
     command_line,
-    print_json,
+    print_summary,
     print_text,
-    print_warnings,
     progress,
 )
 from sarlearn.reporting import Report, summarize
@@ -23,10 +23,12 @@ def report(
     id_column: str | None,
     top: int,
     reading: dict[str, Any],
+    noun: str | None,
+    positive_noun: str | None,
     as_json: bool,
 ) -> None:
     """Write a report on a saved model and a table."""
-    with collected_warnings() as messages, progress(f"Reading {table}"):
+    with collected_warnings(told_later=True) as messages, progress(f"Reading {table}"):
         saved, frame, label, id_column = open_both(model, table, label, id_column, reading)
     learner = last_step(saved.model)
     if not hasattr(learner, "predict_propensity"):
@@ -43,6 +45,11 @@ def report(
     if labels.labelled.all() or not labels.labelled.any():
         raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
     X, s = features(saved.model, frame), learner.classes_[labels.labelled.astype(int)]
+    nouns = {
+        "noun": noun or saved.notes.get("noun", "rows"),
+        "positive_noun": positive_noun or saved.notes.get("positive_noun", "positive"),
+    }
+    weight = saved.notes.get("weight")
     with progress("Writing the report"), collected_warnings():
         summary = summarize(
             saved.model,
@@ -53,12 +60,13 @@ def report(
             top=top,
             source=Path(table).name,
             label=label,
+            weight=weights_of(frame, weight) if weight in frame.columns else None,
             warnings=messages,
             command=command_line(),
+            files=(model, table),
+            **nouns,
         )
         Report(summary).save(output)
-    print_warnings(summary["warnings"], messages)
-    if as_json:
-        print_json(summary)
-    else:
-        print_text(f"{summary['text']['headline']} Wrote {output}.")
+    print_summary(summary, as_json=as_json)
+    if not as_json:
+        print_text(f"Wrote {output}.")

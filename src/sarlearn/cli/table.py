@@ -161,22 +161,24 @@ class LabelledTable:
     @property
     def weight(self) -> np.ndarray | None:
         """How many rows each row stands for, where the table says so."""
-        name = self.roles.weight
-        if name is None:
-            return None
-        weight = numbers(as_frame(self.frame), [name])[:, 0]
-        bad = ~(weight >= 0)  # also true for a gap
-        if bad.any():
-            row = int(np.argmax(bad))
-            value = "missing" if np.isnan(weight[row]) else f"{weight[row]:g}"
-            raise ValueError(f"--weight: {name!r} is {value} in row {row}; weights are 0 or more.")
-        return weight
+        return None if self.roles.weight is None else weights_of(self.frame, self.roles.weight)
 
     @property
     def groups(self) -> np.ndarray | None:
         """The group of each row, where the table says so."""
         name = self.roles.groups
         return None if name is None else words(as_frame(self.frame), [name])[:, 0]
+
+
+def weights_of(frame, name: str) -> np.ndarray:
+    """How many rows each row stands for; refuses gaps and negative numbers."""
+    weight = numbers(as_frame(frame), [name])[:, 0]
+    bad = ~(weight >= 0)  # also true for a gap
+    if bad.any():
+        row = int(np.argmax(bad))
+        value = "missing" if np.isnan(weight[row]) else f"{weight[row]:g}"
+        raise ValueError(f"--weight: {name!r} is {value} in row {row}; weights are 0 or more.")
+    return weight
 
 
 def read_labelled(

@@ -201,15 +201,15 @@ def watched(learner, show: Show) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def collected_warnings() -> Iterator[list[Warning]]:
-    """Gather the warnings of a block, each once, and print them to stderr in the end."""
+def collected_warnings(*, told_later: bool = False) -> Iterator[list[Warning]]:
+    """Gather the warnings of a block, each once; print them, unless they are told later."""
     found: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield found
     said = {" ".join(str(w.message).split()): w.message for w in caught}
     found.extend(message for message in said.values() if isinstance(message, Warning))
-    for text in said:
+    for text in [] if told_later else said:
         print(f"Warning: {text}", file=sys.stderr)
 
 
@@ -223,12 +223,17 @@ def table_warnings_said() -> Iterator[None]:
         yield
 
 
-def print_warnings(sentences: Sequence[str], said: Sequence[Warning]) -> None:
-    """Print warnings of a summary to stderr, but for those that were printed before."""
-    printed = {" ".join(str(warning).split()) for warning in said}
-    for sentence in sentences:
-        if sentence not in printed:
-            print(f"Warning: {sentence}", file=sys.stderr)
+def print_summary(summary: dict[str, Any], *, as_json: bool, verbose: bool = False) -> None:
+    """Warnings to stderr; then all as JSON, or the few lines that matter, and more where asked."""
+    from sarlearn.reporting.words import brief, details
+
+    for sentence in summary["warnings"]:
+        print(f"Warning: {sentence}", file=sys.stderr)
+    if as_json:
+        print_json(summary)
+        return
+    for sentence in [*brief(summary), *(details(summary) if verbose else [])]:
+        print(sentence)
 
 
 def command_line() -> str | None:

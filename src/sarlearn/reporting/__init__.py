@@ -66,6 +66,9 @@ def report(
     ids: Sequence[Any] | None = None,
     feature_names: Sequence[str] | None = None,
     top: int = 20,
+    noun: str = "rows",
+    positive_noun: str = "positive",
+    sample_weight=None,
     **names: Any,
 ) -> Report:
     """Report on a fitted model: who is positive, who gets labelled, and how sure that is.
@@ -84,6 +87,10 @@ def report(
         What to call the columns of a matrix that has no names.
     top : int, default=20
         How many of the most probable hidden positives to list.
+    noun, positive_noun : str
+        What the rows are, and what the positive ones are, for the text: "patients" and "ill".
+    sample_weight : array-like of shape (n_rows,), optional
+        What each row counts, where ``fit`` was given it.
     **names : str
         ``source``, ``label`` and ``id_name``: names of the file, the label column and the
         identifier, for the text.
@@ -111,4 +118,5 @@ def report(
     >>> report(model, X, s)
     <Report: About ... of the 1,516 unlabelled rows (...%) are estimated to be positive; ...>
     """
+    names |= {"noun": noun, "positive_noun": positive_noun, "weight": sample_weight}
     return Report(summarize(model, X, s, ids=ids, feature_names=feature_names, top=top, **names))

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import expit, logit
 
-from sarlearn._compat import safe_indexing
 from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
 from sarlearn._view.parts import Parts, value_text
+from sarlearn.reporting.effects import Z_95
 
 MAX_REASONS = 3
 # Rows that an attribute's value is compared with, and rows predicted at once.
@@ -46,8 +45,7 @@ def reasons(parts: Parts, rows: np.ndarray, random_state: int = 0) -> list[list[
         \operatorname{logit} f(x_i) - \operatorname{mean}_b
         \operatorname{logit} f(x_i \text{ with } x_{ij} = x_{bj}),
 
-    which for a logistic model is its coefficient times the distance from the mean. ``factor`` is
-    the effect on the odds.
+    with rows b drawn at random. ``factor`` is the effect on the odds.
     """
     if not len(rows):
         return []
@@ -70,13 +68,8 @@ def reasons(parts: Parts, rows: np.ndarray, random_state: int = 0) -> list[list[
 
 def _effects(parts: Parts, rows: np.ndarray, random_state: int) -> np.ndarray:
     """Rows by attributes: what each attribute adds to the logit of the class."""
-    own = _dense(parts, rows)
+    own = parts.rows(rows)
     background = parts.sample(N_BACKGROUND, random_state)
-    if hasattr(parts.final, "coef_"):
-        matrix = parts.matrix if sparse.issparse(parts.matrix) else np.asarray(parts.matrix)
-        mean = np.asarray(matrix.mean(axis=0), dtype=np.float64).ravel()
-        linear = (own - mean) * parts.final.coef_[0]
-        return np.column_stack([linear[:, a.positions].sum(axis=1) for a in parts.attributes])
     before = _logit(parts, own)
     effects = np.empty((len(rows), len(parts.attributes)))
     for j, attribute in enumerate(parts.attributes):
@@ -88,49 +81,54 @@ def _effects(parts: Parts, rows: np.ndarray, random_state: int) -> np.ndarray:
     return effects
 
 
-def _dense(parts: Parts, rows: np.ndarray) -> np.ndarray:
-    chosen = safe_indexing(parts.matrix, rows)
-    dense = chosen.toarray() if hasattr(chosen, "toarray") else np.asarray(chosen)
-    return np.array(dense, dtype=np.float64)
-
-
 def _logit(parts: Parts, matrix: np.ndarray) -> np.ndarray:
     f = parts.final.predict_proba(parts.like_matrix(matrix))[:, 1]
     return logit(np.clip(f, 1e-12, 1 - 1e-12))
 
 
-def review(hidden: list[np.ndarray], scale: float = 1.0) -> dict[str, Any]:
+def review(hidden: list[np.ndarray], weight: np.ndarray) -> dict[str, Any]:
     """What checking the unlabelled rows should find, most probable first.
 
     ``hidden`` holds the posteriors of the unlabelled rows, and the same at the two ends of the
-    range where there is one; ``scale`` is how many rows each stands for. Gives ``checked``,
+    range where there is one; ``weight`` is how many rows each stands for. Gives ``checked``,
     ``expected``, ``low`` and ``high`` of a curve, and at round numbers as a list of ``steps``.
     """
-    n_rows = len(hidden[0])
-    sums = {
-        name: scale * np.concatenate([[0.0], np.cumsum(np.sort(posterior)[::-1])])
-        for name, posterior in zip(("expected", "low", "high"), hidden, strict=False)
-    }
-    depths = np.unique(np.linspace(0, n_rows, N_CURVE).round().astype(int))
-    steps = [
-        {"checked": round(scale * depth), **{name: float(v[depth]) for name, v in sums.items()}}
-        for depth in _round_depths(n_rows)
+    order = np.argsort(-hidden[0], kind="stable")
+    checked = np.concatenate([[0.0], np.cumsum(weight[order])])
+    cumulated = [
+        np.concatenate([[0.0], np.cumsum((weight * each)[order])])
+        for each in [*hidden, hidden[0] * (1 - hidden[0])]
     ]
-    curve: dict[str, Any] = {name: values[depths] for name, values in sums.items()}
+    expected, *ends, variance = cumulated
+    sums = {"expected": expected}
+    if ends:
+        # Which of the rows checked are positive is chance, too; of all rows the range is known.
+        noise = Z_95 * np.sqrt(variance * (1 - checked / max(checked[-1], 1.0)))
+        below, above = (np.hypot(end - expected, noise) for end in ends)
+        sums["low"] = np.clip(expected - below, 0.0, checked)
+        sums["high"] = np.clip(expected + above, 0.0, checked)
+
+    def at(depths) -> dict[str, Any]:
+        return {name: np.interp(depths, checked, found) for name, found in sums.items()}
+
+    depths, steps = np.linspace(0, checked[-1], N_CURVE), _round_depths(round(checked[-1]))
+    found = {name: values.tolist() for name, values in at(steps).items()}
+    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
     return {
-        "checked": scale * depths,
-        **{name: curve.get(name) for name in ("expected", "low", "high")},
-        "steps": steps,
+        "checked": depths,
+        **dict.fromkeys(("expected", "low", "high")),
+        **at(depths),
+        "steps": [{"checked": depth, **row} for depth, row in zip(steps, rows, strict=True)],
     }
 
 
-def shifted(posterior: np.ndarray, total: float) -> np.ndarray:
+def shifted(posterior: np.ndarray, total: float, weight: np.ndarray) -> np.ndarray:
     """The posteriors with all odds times one factor, so that they add up to ``total``."""
     score = logit(np.clip(posterior, 1e-12, 1 - 1e-12))
-    mean = float(np.clip(total / max(1, len(posterior)), 0, 1))
+    mean = float(np.clip(total / max(1.0, weight.sum()), 0, 1))
     if mean in (0.0, 1.0):
         return np.full(len(posterior), mean)
-    return expit(score + shift_for_mean(mean_of_sigmoids(score), mean, tol=1e-14))
+    return expit(score + shift_for_mean(mean_of_sigmoids(score, weight), mean, tol=1e-14))
 
 
 def _round_depths(n_rows: int) -> list[int]:

@@ -22,19 +22,15 @@ def propensity_odds(
     parts: Parts,
     labelled: np.ndarray,
     posterior: np.ndarray,
-    *,
-    coef: np.ndarray | None = None,
-    max_levels: int = MAX_LEVELS,
 ) -> list[dict]:
     """Odds ratios of being labelled; empty where the propensity model is not logistic.
 
-    ``coef`` is the model's, unless given. A level is compared only where both labelled rows and
+    A level is compared only where both labelled rows and
     hidden positives are enough to: an odds ratio is made of the two.
     """
     final = parts.final
     by_terms = isinstance(final, SARClassifier)
-    if coef is None:
-        coef = getattr(final, "phi_" if by_terms else "propensity_coef_", None)
+    coef = getattr(final, "phi_" if by_terms else "propensity_coef_", None)
     if coef is None or not len(parts.propensity_positions):
         return []
     coef = np.ravel(coef)
@@ -48,25 +44,8 @@ def propensity_odds(
         else:
             here = np.flatnonzero(np.isin(parts.propensity_positions, attribute.positions))
             effect = _Effect(attribute.encode, coef[here], mark=_mark(parts, attribute))
-        rows += _odds_of(levels, attribute, effect, max_levels)
+        rows += _odds_of(levels, attribute, effect)
     return rows
-
-
-def classifier_odds(
-    parts: Parts, labelled: np.ndarray, posterior: np.ndarray, n_rows: int = 12
-) -> list[dict]:
-    """The odds ratios of being positive farthest from 1; empty without ``coef_``."""
-    coef = getattr(parts.final, "coef_", None)
-    if coef is None:
-        return []
-    levels = _Levels(parts, labelled, posterior, 1 - posterior)
-    rows = []
-    for attribute in parts.attributes:
-        own = np.ravel(coef)[attribute.positions]
-        effect = _Effect(attribute.encode, own, mark=_mark(parts, attribute))
-        rows += _odds_of(levels, attribute, effect, MAX_LEVELS)
-    rows = [row for row in rows if not row["few"]]
-    return sorted(rows, key=lambda row: -abs(np.log(row["odds_ratio"])))[:n_rows]
 
 
 @dataclass
@@ -144,7 +123,7 @@ def _exp(logit: float) -> float:
     return float(np.exp(np.clip(logit, -700, 700)))
 
 
-def _odds_of(levels: _Levels, attribute: Attribute, effect: _Effect, max_levels: int) -> list[dict]:
+def _odds_of(levels: _Levels, attribute: Attribute, effect: _Effect) -> list[dict]:
     """One row per value that can be compared, each against what is said in ``against``."""
     if not len(effect.coef):
         return []
@@ -173,11 +152,11 @@ def _odds_of(levels: _Levels, attribute: Attribute, effect: _Effect, max_levels:
     ]
     # What cannot be said comes last: few rows make the wildest ratios.
     rows.sort(key=lambda row: (row["few"], -row["odds_ratio"]))
-    if len(rows) <= max_levels:
+    if len(rows) <= MAX_LEVELS:
         return rows
     known = [row for row in rows if not row["few"]]
-    if len(known) > max_levels:
-        known = known[: max_levels // 2] + known[-(max_levels // 2) :]
+    if len(known) > MAX_LEVELS:
+        known = known[: MAX_LEVELS // 2] + known[-(MAX_LEVELS // 2) :]
     return known
 
 

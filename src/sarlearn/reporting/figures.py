@@ -7,7 +7,7 @@ from sarlearn._view.draw import draw_label_fit, draw_review
 from sarlearn._view.notebook import INK, draw_svg
 from sarlearn._view.style import BLUE, MUTED, SERIES, name_rows, shorten, tidy
 from sarlearn._words import about, number_text
-from sarlearn.inspection.displays import PosteriorDisplay, PropensityDisplay
+from sarlearn.inspection.displays import PropensityDisplay
 from sarlearn.reporting import words
 
 WIDTH = 3.9
@@ -27,14 +27,12 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
     for number, attribute in enumerate(summary["propensity"]["attributes"]):
         data = {key: value for key, value in attribute.items() if key != "groups"}
         display = PropensityDisplay(**data)
-        height = _height(data)
         drawn["propensity"].append(
             {
-                "svg": _draw(f"propensity{number}", height, partial(_propensity, display)),
+                "svg": _draw(f"propensity{number}", _height(data), partial(_propensity, display)),
                 "alt": _propensity_alt(attribute),
                 "groups": attribute["groups"],
                 "feature": attribute["feature"],
-                "height": height,
             }
         )
     importance = summary["classifier"]["importance"]
@@ -50,14 +48,6 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         }
         for number, curve in enumerate(summary["classifier"]["curves"])
     ]
-    drawn["posterior"] = {
-        "svg": _draw(
-            "posterior",
-            2.9 + 0.16 * len(summary["posterior"]["strata"]),
-            PosteriorDisplay(**summary["posterior"]).plot,
-        ),
-        "alt": _posterior_alt(summary["posterior"]),
-    }
     tenths = summary["label_fit"]["by_score"]
     drawn["label_fit"] = {
         "svg": _draw("labelfit", 3.2, lambda ax: draw_label_fit(ax, tenths)),
@@ -128,14 +118,6 @@ def _importance_alt(importance: list[dict[str, Any]]) -> str:
     """What the bars of importance show."""
     shown = ", ".join(f"{row['attribute']} {row['change']:.3f}" for row in importance[:5])
     return f"Bars: how much the probability changes when a column is shuffled. Largest: {shown}."
-
-
-def _posterior_alt(posterior: dict[str, Any]) -> str:
-    """What the curves of the posterior show."""
-    pairs = zip(posterior["strata"], posterior["expected"], strict=True)
-    shown = "; ".join(f"{name}: {expected:.1%} expected positive" for name, expected in pairs)
-    by = f" by {posterior['feature']}" if posterior["feature"] else ""
-    return f"Lines: share of unlabelled rows at or above each posterior probability{by}. {shown}."
 
 
 def _review_alt(review: dict[str, Any]) -> str:

@@ -36,8 +36,8 @@ def label_fit(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> dict
     return {
         "misfit": found.misfit,
         "problems": found.problems_by_kind,
+        "leaks": list(found.leaks),
         "by_score": _rows(found.by_score),
-        "by_propensity": _rows(found.by_propensity),
         "groups": groups[:MAX_GROUPS],
         "n_groups": len(groups),
         "limit": limit,

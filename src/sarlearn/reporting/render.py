@@ -5,7 +5,7 @@ from typing import Any
 
 from sarlearn._words import about, number_text, odds_sentence
 from sarlearn.reporting.figures import figures
-from sarlearn.reporting.words import nothing_said
+from sarlearn.reporting.words import most_overlooked, nothing_said
 
 MAX_NAME = 90
 # The sections in their order; each is templates/sections/<key>.html.
@@ -55,6 +55,7 @@ def render(summary: dict[str, Any]) -> str:
         key: [_safe(item) for item in value] if isinstance(value, list) else _safe(value)
         for key, value in figures(summary).items()
     }
+    overlooked, _ = most_overlooked(summary) or (None, None)
     return (
         _environment()
         .get_template("report.html")
@@ -62,7 +63,7 @@ def render(summary: dict[str, Any]) -> str:
             **summary,
             contents=_contents(summary),
             figures=drawn,
-            figure_columns=_in_columns(drawn["propensity"]),
+            overlooked=overlooked,
         )
     )
 
@@ -86,6 +87,7 @@ def _environment():
         ratio=_ratio,
         times=_times,
         about=about,
+        longest=_longest,
         number=number_text,
         labelling_words=lambda row: odds_sentence(row, "being labelled"),
     )
@@ -99,17 +101,11 @@ def _contents(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [(key, name) for key, name in SECTIONS.items() if key != "sure" or summary["certainty"]]
 
 
-def _in_columns(cards: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Two columns of about the same height; one card stands alone."""
-    if len(cards) < 2:
-        return [cards]
-    columns: list[list[dict[str, Any]]] = [[], []]
-    heights = [0.0, 0.0]
-    for card in cards:
-        shorter = heights.index(min(heights))
-        columns[shorter].append(card)
-        heights[shorter] += card["height"] + 0.4 * len(card["groups"])
-    return columns
+def _longest(attribute: dict[str, Any]) -> float:
+    """The positives of its largest group, at the upper end of the range."""
+    return max(
+        1.0, *(g["labelled"] + (g["ends"] or [g["hidden"]])[-1] for g in attribute["groups"])
+    )
 
 
 def _safe(figure: dict[str, Any]) -> dict[str, Any]:

@@ -14,14 +14,14 @@ from sklearn.base import clone
 
 from sarlearn import __version__
 from sarlearn._compat import safe_indexing
-from sarlearn._view.curves import posterior_by, probability_by, propensity_by
+from sarlearn._view.curves import probability_by, propensity_by
 from sarlearn._view.parts import MISSING, Attribute, Parts, fitted_to, take_apart, value_text
 from sarlearn._words import EXACT, NARROW, number_text
 from sarlearn.audit import suggest_audit
 from sarlearn.classifiers import SARClassifier
 from sarlearn.reporting import words
 from sarlearn.reporting.candidates import candidates, review, shifted
-from sarlearn.reporting.effects import classifier_odds, importance, propensity_odds
+from sarlearn.reporting.effects import importance, propensity_odds
 from sarlearn.reporting.label_fit import compared_groups, label_fit
 
 MAX_PROPENSITY_ATTRIBUTES = 12
@@ -44,135 +44,110 @@ def summarize(
     source: str | None = None,
     label: str | None = None,
     id_name: str | None = None,
+    noun: str = "rows",
+    positive_noun: str = "positive",
+    weight=None,
+    sampled: bool = False,
     warnings: Sequence[Warning | str] = (),
-    whole: dict[str, Any] | None = None,
     command: str | None = None,
+    files: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything a report says about a fitted model on a table, as plain values.
 
+    Parameters beyond those of :func:`sarlearn.report`:
+
     Parameters
     ----------
-    model : fitted classifier with ``predict_propensity``, or a pipeline that ends in one
-        What to report on.
-    X : table or matrix
-        The rows, as the model takes them.
-    s : array-like of shape (n_rows,)
-        Observed labels.
-    ids : sequence, optional
-        What to call each row; by default its number, from 1.
-    feature_names : sequence of str, optional
-        What to call the columns of a matrix that has no names.
-    top : int
-        How many of the most probable hidden positives to list.
-    source, label, id_name : str, optional
-        Names of the file, the label column and the identifier, for the text.
+    weight : array-like of shape (n_rows,), optional
+        How many rows each row stands for, as in the fit; all counts are sums of them.
+    sampled : bool
+        Whether X is a sample of the rows of the fit, for which ``weight`` stands.
     warnings : sequence of Warning or str
-        What the fit warned of, shown with what is found here. Of two warnings of one class (see
-        :mod:`sarlearn.exceptions`) the fit's is shown.
-    whole : dict, optional
-        ``rows`` and ``labelled`` of the data that the model was fitted to, where X is a sample of
-        them: counts of all rows take the place of the sample's own.
+        What the fit warned of, shown with what is found here.
     command : str, optional
         The command that made the model, to be shown with date, versions and seed.
+    files : sequence of str
+        Model and table, for the command that is recommended; without them it is one of Python.
 
     Returns
     -------
     dict
         Only dicts, lists, text, numbers, booleans and None: ``json.dumps`` takes it.
-
-    See Also
-    --------
-    render : The page, from the dict that ``summarize`` gives.
-    sarlearn.report :
-        Report on a fitted model: who is positive, who gets labelled, and how sure that is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sarlearn import SARClassifier
-    >>> from sarlearn.reporting import summarize
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(400, 3))
-    >>> y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
-    >>> s = y & (rng.random(400) < 1 / (1 + np.exp(-X[:, 2])))
-    >>> model = SARClassifier([2]).fit(X, s)
-    >>> summary = summarize(model, X, s)
-    >>> summary["data"]["rows"], summary["data"]["labelled"]
-    (400, 95)
     """
     parts = take_apart(model, X, feature_names)
     labelled = parts.labelled(s)
     if ids is not None and len(ids) != parts.n_rows:
         raise ValueError(f"ids has {len(ids)} values, X has {parts.n_rows} rows.")
+    weight = np.ones(parts.n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
     f, e = parts.probability(), parts.propensity()
     posterior = parts.final.predict_posterior(parts.matrix, parts.final.classes_[labelled * 1])
     used = importance(parts)
-    whole = whole or {"rows": parts.n_rows, "labelled": int(labelled.sum())}
-    of_fit = whole["rows"] > parts.n_rows or fitted_to(parts.final, f)
-    estimates = _estimates(parts.final, whole, posterior, of_fit)
-    certainty = _certainty(parts, labelled, whole if of_fit else None)
+    of_fit = sampled or fitted_to(parts.final, f, weight)
+    data = _data(parts, labelled, weight)
+    estimates = _estimates(parts.final, data, np.average(posterior, weights=weight), of_fit)
+    certainty = _certainty(parts, labelled, data if of_fit else None)
     # Whatever is counted adds up to the one number of hidden positives, or to an end of its range.
-    scale = whole["rows"] / parts.n_rows
     totals = [estimates["hidden_positives"]]
     if certainty is not None and certainty["hidden_positives"] is not None:
         totals += certainty["hidden_positives"]
-    hidden = [shifted(posterior[~labelled], total / scale) for total in totals]
-    chosen = parts.propensity_attributes
-    groups = [_groups(a, labelled, hidden, f * e, scale) for a in chosen]
+    hidden = [shifted(posterior[~labelled], total, weight[~labelled]) for total in totals]
+    chosen = parts.propensity_attributes[:MAX_PROPENSITY_ATTRIBUTES]
     summary: dict[str, Any] = {
         "origin": _origin(parts.final, command),
         "source": source,
         "label": label,
+        "nouns": {"rows": noun, "positive": positive_noun},
         "model": _model(parts),
-        "data": _data(parts, whole),
+        "data": data,
         "columns": _column_list(parts),
         "estimates": estimates,
         "certainty": certainty,
         "propensity": {
-            "mean": float(np.average(e, weights=np.maximum(f, 1e-300))),
+            "mean": float(np.average(e, weights=np.maximum(weight * f, 1e-300))),
             "lowest": float(e.min()),
             "highest": float(e.max()),
             "attributes": [
-                {**propensity_by(parts, attribute.name), "groups": of_attribute}
-                for attribute, of_attribute in zip(chosen, groups, strict=True)
-            ][:MAX_PROPENSITY_ATTRIBUTES],
-            "not_shown": [a.name for a in chosen[MAX_PROPENSITY_ATTRIBUTES:]],
+                {
+                    **propensity_by(parts, each.name),
+                    "groups": _groups(each, labelled, hidden, weight),
+                }
+                for each in chosen
+            ],
+            "not_shown": [a.name for a in parts.propensity_attributes[len(chosen) :]],
             "odds": propensity_odds(parts, labelled, posterior),
         },
         "classifier": {
             "importance": used[:MAX_IMPORTANCE],
             "not_shown": max(0, len(used) - MAX_IMPORTANCE),
-            "odds": classifier_odds(parts, labelled, posterior),
-            "curves": _class_curves(parts, used),
+            "curves": [probability_by(parts, row["attribute"]) for row in used[:MAX_CLASS_CURVES]],
         },
-        "scar_class_prior": _scar_class_prior(parts, labelled),
+        "scar_class_prior": _scar_class_prior(parts, labelled, weight),
         "groups": compared_groups(parts, labelled, used),
         "label_fit": label_fit(parts, labelled, f * e),
         "candidates": {
             "id": id_name or "row",
             "rows": candidates(parts, labelled, f, e, posterior, ids, top),
         },
-        "review": review(hidden, scale),
-        "posterior": posterior_by(parts, labelled),
-        "convergence": _convergence(parts.final),
+        "review": review(hidden, weight[~labelled]),
+        "convergence": {
+            "n_iter": int(getattr(parts.final, "n_iter_", 0)),
+            "converged": bool(getattr(parts.final, "converged_", True)),
+        },
     }
-    if scale > 1:
-        warnings = [*warnings, words.sample_sentence(parts.n_rows, whole["rows"])]
-    summary["verdict"] = words.verdict_of(summary)
+    if sampled:
+        warnings = [*warnings, _of_a_sample(parts.n_rows, data["rows"])]
+    summary["verdict"] = words.verdict_of(summary, files)
     summary["warnings"] = words.warnings_of(summary, list(warnings))
     summary["assumptions"] = words.assumptions_of(summary)
-    summary["text"] = {
-        "opening": words.opening(summary),
-        "headline": words.headline(summary),
-        "review": words.review_sentence(summary),
-        "label_fit": words.label_fit_sentence(summary),
-        "sure": words.sure_sentence(summary),
-        "surer": words.surer_sentence(summary),
-        "overlooked": words.overlooked_sentence(summary),
-        "comparison": words.comparison_sentence(summary),
-        "convergence": words.convergence_sentence(summary),
-    }
+    summary["text"] = words.texts_of(summary)
     return plain_values(summary)
+
+
+def _of_a_sample(n_sample: int, n_rows: int) -> str:
+    return (
+        f"Counts of groups, curves and the rows listed come from {n_sample:,} of the {n_rows:,} "
+        "rows, spread evenly; the class prior is that of the fit to all rows."
+    )
 
 
 def _origin(final, command: str | None) -> dict[str, Any]:
@@ -204,13 +179,6 @@ def _model(parts: Parts) -> dict[str, Any]:
     }
 
 
-def _class_curves(parts: Parts, used: list[dict]) -> list[dict[str, Any]]:
-    """How the class probability follows the columns it uses most, where no coefficient says so."""
-    if hasattr(parts.final, "coef_"):
-        return []
-    return [probability_by(parts, row["attribute"]) for row in used[:MAX_CLASS_CURVES]]
-
-
 def _class_model(final, base) -> str:
     if isinstance(final, SARClassifier):
         named = {"linear": "a linear model", "trees": "boosted trees"}
@@ -223,15 +191,14 @@ def _word(model):
     return model if isinstance(model, str) else type(model).__name__
 
 
-def _data(parts: Parts, whole: dict[str, Any]) -> dict[str, Any]:
-    encoder = parts.encoder
+def _data(parts: Parts, labelled: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
+    n_rows, n_labelled = round(weight.sum()), round(weight[labelled].sum())
     return {
-        "rows": whole["rows"],
-        "labelled": whole["labelled"],
-        "unlabelled": whole["rows"] - whole["labelled"],
+        "rows": n_rows,
+        "labelled": n_labelled,
+        "unlabelled": n_rows - n_labelled,
         "attributes": len(parts.attributes),
-        "columns": len(parts.names),
-        "left_out": [] if encoder is None else list(encoder.constant_),
+        "left_out": [] if parts.encoder is None else list(parts.encoder.constant_),
     }
 
 
@@ -276,10 +243,10 @@ def _column(attribute: Attribute) -> dict[str, Any]:
     }
 
 
-def _estimates(final, whole: dict[str, Any], posterior, of_fit: bool) -> dict[str, Any]:
+def _estimates(final, data: dict[str, Any], mean: float, of_fit: bool) -> dict[str, Any]:
     """Counts from the class prior, of the rows of the fit; of others, from their posteriors."""
-    prior = float(final.class_prior_) if of_fit else float(posterior.mean())
-    n_rows, n_labelled = whole["rows"], whole["labelled"]
+    prior = float(final.class_prior_) if of_fit else float(mean)
+    n_rows, n_labelled = data["rows"], data["labelled"]
     positives = max(prior * n_rows, float(n_labelled))
     hidden = positives - n_labelled
     return {
@@ -292,10 +259,10 @@ def _estimates(final, whole: dict[str, Any], posterior, of_fit: bool) -> dict[st
     }
 
 
-def _certainty(parts: Parts, labelled, whole: dict[str, Any] | None) -> dict[str, Any] | None:
+def _certainty(parts: Parts, labelled, data: dict[str, Any] | None) -> dict[str, Any] | None:
     """What the labels leave open of the class prior, for a model that knows.
 
-    ``whole`` counts the rows of the fit: of others the range says nothing.
+    ``data`` counts the rows of the fit: of others the range says nothing.
     """
     final = parts.final
     if not hasattr(final, "certainty_"):
@@ -315,8 +282,8 @@ def _certainty(parts: Parts, labelled, whole: dict[str, Any] | None) -> dict[str
         "labels_only": float(final.class_prior_from_labels_) if given else None,
         "word": final.certainty_,
     }
-    if whole is not None and high - low > EXACT:  # else the share was given
-        n_rows, n_labelled = whole["rows"], whole["labelled"]
+    if data is not None and high - low > EXACT:  # else the share was given
+        n_rows, n_labelled = data["rows"], data["labelled"]
         ends = [max(end * n_rows, n_labelled) for end in (low, high)]
         found["hidden_positives"] = [end - n_labelled for end in ends]
         found["label_frequency"] = [n_labelled / end for end in ends[::-1]]
@@ -328,7 +295,7 @@ def _certainty(parts: Parts, labelled, whole: dict[str, Any] | None) -> dict[str
     return found
 
 
-def _scar_class_prior(parts: Parts, labelled) -> float | None:
+def _scar_class_prior(parts: Parts, labelled, weight: np.ndarray) -> float | None:
     """The class prior if all positives were labelled equally often: by the same learner."""
     parameters = parts.final.get_params(deep=False)
     if not len(parts.propensity_positions) or "propensity_features" not in parameters:
@@ -341,7 +308,8 @@ def _scar_class_prior(parts: Parts, labelled) -> float | None:
     s = parts.final.classes_[labelled[rows].astype(int)]
     with python_warnings.catch_warnings():  # the report warns of its own model
         python_warnings.simplefilter("ignore")
-        return float(other.fit(safe_indexing(parts.matrix, rows), s).class_prior_)
+        matrix = safe_indexing(parts.matrix, rows)
+        return float(other.fit(matrix, s, sample_weight=weight[rows]).class_prior_)
 
 
 def draw_rows(labelled: np.ndarray, n_rows: int) -> np.ndarray:
@@ -355,26 +323,16 @@ def draw_rows(labelled: np.ndarray, n_rows: int) -> np.ndarray:
     return np.sort(np.concatenate(drawn))
 
 
-def _convergence(final) -> dict[str, Any]:
-    log_likelihood = getattr(final, "history_", {}).get("log_likelihood", ())
-    by_em = not isinstance(final, SARClassifier)
-    return {
-        "n_iter": int(getattr(final, "n_iter_", 0)),
-        "converged": bool(getattr(final, "converged_", True)),
-        "falls": by_em and bool(np.any(np.diff(log_likelihood) < 0)),
-    }
-
-
 def _groups(
-    attribute: Attribute, labelled, hidden: list[np.ndarray], predicted, scale: float
+    attribute: Attribute, labelled, hidden: list[np.ndarray], weight: np.ndarray
 ) -> list[dict[str, Any]]:
-    """By stratum: rows, labels seen and expected, positives, and those that have no label."""
+    """By stratum: rows, labels, positives, and those that have no label."""
     codes, names = attribute.strata(MAX_STRATA)
 
     def total(values, some=slice(None)) -> np.ndarray:
-        return scale * np.bincount(codes[some], weights=values, minlength=len(names))
+        return np.bincount(codes[some], weights=(values * weight[some]), minlength=len(names))
 
-    rows, marked, expected = total(np.ones(len(codes))), total(labelled), total(predicted)
+    rows, marked = total(np.ones(len(codes))), total(labelled)
     without = [total(of_rows, ~labelled) for of_rows in hidden]
     found = []
     for code, name in enumerate(names):
@@ -383,7 +341,6 @@ def _groups(
             "group": name,
             "rows": round(rows[code]),
             "labelled": round(marked[code]),
-            "labels_expected": float(expected[code]),
             "positives": float(positives),
             "hidden": float(without[0][code]),
             "ends": [float(end[code]) for end in without[1:]] or None,
