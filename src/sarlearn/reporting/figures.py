@@ -5,7 +5,7 @@ from typing import Any
 
 from sarlearn._view.draw import draw_label_fit, draw_review
 from sarlearn._view.notebook import INK, draw_svg
-from sarlearn._view.style import BLUE, MUTED, SERIES, name_rows, shorten, tidy
+from sarlearn._view.style import BLUE, MUTED, ORANGE, name_rows, shorten, tidy
 from sarlearn._words import about, number_text
 from sarlearn.inspection.displays import PropensityDisplay
 from sarlearn.reporting import words
@@ -15,9 +15,9 @@ WIDTH = 3.9
 _THEME = {
     INK: "var(--ink-2)",
     MUTED: "var(--rule-2)",
-    "#ffffff": "var(--on-bar)",
+    BLUE: "var(--c1)",
+    ORANGE: "var(--c2)",
     "font": "var(--sans)",
-    **{color: f"var(--c{number})" for number, color in enumerate(SERIES, start=1)},
 }
 
 
