@@ -157,9 +157,9 @@ def test_themes_differ_and_text_can_be_read(browser, pages):
                 if (c !== 'rgba(0, 0, 0, 0)') return c;
               }
             };
-            for (const q of ['h1', '.verdict p', '.finding', '.kicker', '.tile dt', '.ends-of',
-                             '.note, .intro', 'nav a', 'thead th', 'td', 'figcaption', '.facts dt', '.plain li',
-                             'code', 'summary']) {
+            for (const q of ['h1', '.verdict p', '.word', '.finding', '.kicker', '.tile dt',
+                             '.ends-of', '.note, .intro', 'nav a', 'thead th', 'td', 'figcaption',
+                             '.facts dt', '.plain li', 'code', 'summary']) {
               const e = document.querySelector(q);
               found.push([q, getComputedStyle(e).color, solid(e)]);
             }
