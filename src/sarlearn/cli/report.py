@@ -45,11 +45,7 @@ def report(
     if labels.labelled.all() or not labels.labelled.any():
         raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
     X, s = features(saved.model, frame), learner.classes_[labels.labelled.astype(int)]
-    nouns = {
-        "noun": noun or saved.notes.get("noun", "rows"),
-        "positive_noun": positive_noun or saved.notes.get("positive_noun", "positive"),
-    }
-    weight = saved.notes.get("weight")
+    notes, weight = saved.notes, saved.notes.get("weight")
     with progress("Writing the report"), collected_warnings():
         summary = summarize(
             saved.model,
@@ -60,11 +56,12 @@ def report(
             top=top,
             source=Path(table).name,
             label=label,
-            weight=weights_of(frame, weight) if weight in frame.columns else None,
+            weight=None if weight is None else weights_of(frame, weight),
             warnings=messages,
             command=command_line(),
             files=(model, table),
-            **nouns,
+            noun=noun or notes.get("noun", "rows"),
+            positive_noun=positive_noun or notes.get("positive_noun", "positive"),
         )
         Report(summary).save(output)
     print_summary(summary, as_json=as_json)
