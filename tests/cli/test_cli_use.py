@@ -144,8 +144,8 @@ def of_python(folder):
     ("arguments", "message"),
     [
         (("sql", "days.skops", "--table", "t"), "'d' holds dates, which to_sql does not"),
-        (("sql", "bayes.skops", "--table", "t"), "with a GaussianNB"),
-        (("sql", "prior.skops", "--table", "t"), "not ElkanNoto"),
+        (("sql", "bayes.skops", "--table", "t"), "not a GaussianNB"),
+        (("sql", "prior.skops", "--table", "t"), "ElkanNoto. Score"),
         (
             ("predict", "prior.skops", "new.parquet", "-o", "p.csv"),
             "ElkanNoto, which gives no",

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sarlearn._view.parts import take_apart
-from sarlearn._words import counted, nearest
+from sarlearn._words import about, counted, nearest
 from sarlearn.cli.large import chunks, is_columnar
-from sarlearn.cli.table import check_columns
+from sarlearn.cli.table import check_columns, weights_of
 from sarlearn.cli.terminal import STANDARD, collected_warnings, progress
 from sarlearn.saving import SavedModel, load_file
 from sarlearn.tables.columns import as_frame
@@ -46,36 +46,44 @@ def predict(
         total = Scored()
         for part in _parts(saved, table, id_column, reading):
             label_here, id_here = _roles(saved, as_frame(part), label, id_column)
-            scored, found = _score(saved, part, label_here, id_here, keep_all)
-            writer.write(scored)
-            total.add(found)
+            writer.write(_score(saved, part, label_here, id_here, keep_all, total))
             show(total.rows, None)
     result = {
         "rows": total.rows,
         "columns": total.columns,
         "expected_positives": total.positives,
+        "expected_hidden_positives": total.hidden if total.unlabelled is not None else None,
+        "unlabelled": total.unlabelled,
         "unknown_values": {name: sorted(values) for name, values in total.unknown.items()},
         "neutralised_cells": writer.n_neutral,
         "output": output,
     }
-    _tell(result, as_json)
+    if as_json:
+        print(json.dumps(result, indent=2), file=_stream(output))
+    else:
+        _tell(result, saved.notes)
 
 
 @dataclass
 class Scored:
-    """What adds up over the parts of a table."""
+    """What adds up over the parts of a table; positives and rows by weight, as in the fit."""
 
     rows: int = 0
     positives: float = 0.0
+    hidden: float = 0.0
+    unlabelled: float | None = None
     columns: list[str] = field(default_factory=list)
     unknown: dict[str, set[str]] = field(default_factory=dict)
 
-    def add(self, found: "Scored") -> None:
-        self.rows += found.rows
-        self.positives += found.positives
-        self.columns = found.columns
-        for name, values in found.unknown.items():
-            self.unknown.setdefault(name, set()).update(values)
+    def count(self, scores: dict[str, np.ndarray], labels: Labels | None, weight) -> None:
+        """Add the positives among some rows: posteriors where labels are known."""
+        weight = np.ones(len(scores["probability"])) if weight is None else weight
+        self.rows += len(weight)
+        self.positives += float(weight @ scores.get("posterior", scores["probability"]))
+        if labels is not None:
+            hidden = ~labels.labelled
+            self.hidden += float(weight[hidden] @ scores["posterior"][hidden])
+            self.unlabelled = (self.unlabelled or 0.0) + float(weight[hidden].sum())
 
 
 def _parts(saved: SavedModel, table: str, id_column: str | None, reading) -> Iterator:
@@ -88,60 +96,63 @@ def _parts(saved: SavedModel, table: str, id_column: str | None, reading) -> Ite
     yield read_table(table, text_columns=[known_id] if known_id else [], **written)
 
 
-def _score(saved: SavedModel, frame, label: str | None, id_column: str | None, keep_all: bool):
-    """The columns to write for some rows, as a data frame, and what there is to tell of them."""
+def _score(saved: SavedModel, frame, label, id_column, keep_all: bool, total: Scored):
+    """The columns to write for some rows, as a data frame; what there is to tell goes to total."""
     import narwhals as nw
 
-    columns, kept = _scores(saved, frame, label)
-    if not keep_all:
-        kept = kept.select([id_column] if id_column else [])
-    clash = sorted(set(kept.columns) & set(columns))
+    table = as_frame(frame)
+    labels = None if label is None else read_labels(saved, frame, label)
+    scores = _scores(saved, frame, labels)
+    kept = table if keep_all else table.select([id_column] if id_column else [])
+    clash = sorted(set(kept.columns) & set(scores))
     if clash:
         raise ValueError(f"The table already has a column {clash[0]!r}; rename it first.")
-    backend = as_frame(frame).implementation
-    new = [nw.new_series(name, values, backend=backend) for name, values in columns.items()]
+    backend = table.implementation
+    new = [nw.new_series(name, values, backend=backend) for name, values in scores.items()]
     scored = nw.from_dict({s.name: s for s in [*kept.iter_columns(), *new]}, backend=backend)
-    found = Scored(
-        rows=len(scored),
-        positives=float(np.sum(columns["probability"])),
-        columns=scored.columns,
-        unknown={n: set(values) for n, values in _unknown_values(saved.model, frame).items()},
-    )
-    return scored.to_native(), found
+    by = saved.notes.get("weight")
+    weight = None if by is None or by not in table.columns else weights_of(frame, by)
+    total.count(scores, labels if "posterior" in scores else None, weight)
+    total.columns = scored.columns
+    for name, values in _unknown_values(saved.model, frame).items():
+        total.unknown.setdefault(name, set()).update(values)
+    return scored.to_native()
 
 
-def _scores(saved: SavedModel, frame, label: str | None) -> tuple[dict[str, np.ndarray], Any]:
-    """What the model says of each row, and the rows."""
+def _scores(saved: SavedModel, frame, labels: Labels | None) -> dict[str, np.ndarray]:
+    """What the model says of each row."""
     model, X = saved.model, features(saved.model, frame)
     if not hasattr(last_step(model), "predict_propensity"):
-        return {"probability": model.predict_proba(X)[:, 1]}, as_frame(frame)
+        return {"probability": model.predict_proba(X)[:, 1]}
     parts = take_apart(model, X)  # reads the table once, for three predictions
-    columns = {"probability": parts.probability(), "propensity": parts.propensity()}
-    if label is not None:
-        labels = read_labels(saved, frame, label)
+    scores = {"probability": parts.probability(), "propensity": parts.propensity()}
+    if labels is not None:
         s = parts.final.classes_[labels.labelled.astype(int)]
         posterior = parts.final.predict_posterior(parts.matrix, s)
-        columns["posterior"] = np.where(labels.negative, 0.0, posterior)
-    return columns, as_frame(frame)
+        scores["posterior"] = np.where(labels.negative, 0.0, posterior)
+    return scores
 
 
-def _tell(result: dict[str, Any], as_json: bool) -> None:
+def _stream(output: str):
+    return sys.stderr if output == STANDARD else sys.stdout
+
+
+def _tell(result: dict[str, Any], notes: dict[str, Any]) -> None:
     output, n_neutral = result["output"], result["neutralised_cells"]
-    stream = sys.stderr if output == STANDARD else sys.stdout
-    if as_json:
-        print(json.dumps(result, indent=2), file=stream)
-        return
+    lines = []
     for name, values in result["unknown_values"].items():
         shown = ", ".join(values[:3]) + (", ..." if len(values) > 3 else "")
-        print(f"Note: column {name!r} holds values not seen in the fit ({shown}).", file=stream)
+        lines.append(f"Note: column {name!r} holds values not seen in the fit ({shown}).")
     if n_neutral:
-        print(neutral_note(n_neutral), file=stream)
-    where = "" if output == STANDARD else f" Wrote {output}."
-    print(
-        f"Scored {result['rows']:,} rows; about {result['expected_positives']:,.0f} are expected "
-        f"to be positive.{where}",
-        file=stream,
-    )
+        lines.append(neutral_note(n_neutral))
+    rows, positive = notes.get("noun", "rows"), notes.get("positive_noun", "positive")
+    who = f"about {about(result['expected_positives'])}"
+    if result["unlabelled"] is not None:
+        hidden = about(result["expected_hidden_positives"])
+        who = f"about {hidden} of the {result['unlabelled']:,.0f} unlabelled {rows}"
+    text = f"Scored {result['rows']:,} {rows}; {who} are expected to be {positive}."
+    lines.append(text + ("" if output == STANDARD else f" Wrote {output}."))
+    print("\n".join(lines), file=_stream(output))
 
 
 def neutral_note(n_cells: int) -> str:

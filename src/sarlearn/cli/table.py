@@ -172,6 +172,7 @@ class LabelledTable:
 
 def weights_of(frame, name: str) -> np.ndarray:
     """How many rows each row stands for; refuses gaps and negative numbers."""
+    check_columns(frame, "--weight", [name])
     weight = numbers(as_frame(frame), [name])[:, 0]
     bad = ~(weight >= 0)  # also true for a gap
     if bad.any():
