@@ -139,6 +139,31 @@ def outside_numbers() -> Numbers:
     rows = report.complete(report.cells(report.TABLES, "mechanisms", "mechanisms_sar"))
     means = rows.groupby("learner")["balanced_accuracy"].mean()
     found |= {f"balanced_accuracy.{_name(m)}": value for m, value in means.items()}
+    return found | shares_numbers()
+
+
+def shares_numbers() -> Numbers:
+    """Shares of positives: PULSNAR's tables, PURPLE's simulation, tables with weak columns."""
+    from .outside import shares
+
+    rows = shares.pulsnar_rows()
+    theirs = shares.published_errors().stack()
+    found = {f"pulsnar_paper.{m}.{_name(d)}": v for (d, m), v in theirs.items()}
+    if not rows.empty:
+        means = rows["bias"].abs().groupby([rows["learner"], rows["data_set"]]).mean()
+        found |= {f"pulsnar.{m}.{_name(d)}": v for (m, d), v in means.items()}
+        for (learner, kind), said in shares.ranges(rows).iterrows():
+            found |= {f"pulsnar_{what}.{learner}.{kind}": share for what, share in said.items()}
+        found["pulsnar_iterations"] = rows[rows["learner"] == "none"]["iteration"].nunique()
+    rows = shares.rows_of(shares.RESULTS, "others", "purple")
+    if not rows.empty:
+        rows = rows[rows["difference"] == 0]
+        means = rows["log2_error"].abs().groupby(rows["method"]).mean()
+        found |= {f"purple.{_name(m)}": v for m, v in means.items()}
+    rows = shares.weak_rows()
+    if not rows.empty:
+        means = rows.groupby(["learner", "signal"])["size"].mean()
+        found |= {f"weak.{_name(m)}.{signal}": v for (m, signal), v in means.items()}
     return found
 
 

@@ -8,14 +8,6 @@ import numpy as np
 
 def load(title: str) -> tuple[np.ndarray, np.ndarray]:
     """Columns as numbers and a class, by the name of a table."""
-    import pandas as pd
-
-    def read(name: str, **options):
-        frame = pd.read_csv(
-            Path(os.environ["SARLEARN_DATA"]) / "pulsnar" / f"{name}.csv.gz", **options
-        )
-        return frame
-
     if title == "letter":
         frame = read("letter")
         return _numbers(frame, ["lettr"]), frame["lettr"].isin(list("ABCDEF")).to_numpy()
@@ -50,6 +42,13 @@ def load(title: str) -> tuple[np.ndarray, np.ndarray]:
         frame = read("occupancy_detection_datatest2")
         return _numbers(frame, ["id", "date", "Occupancy"]), frame["Occupancy"].to_numpy() == 1
     raise ValueError(f"There is no table {title!r}.")
+
+
+def read(name: str):
+    """A file of the folder as it is."""
+    import pandas as pd
+
+    return pd.read_csv(Path(os.environ["SARLEARN_DATA"]) / "pulsnar" / f"{name}.csv.gz")
 
 
 def _numbers(frame, left_out: list[str]) -> np.ndarray:
