@@ -74,6 +74,7 @@ class Learned:
     n_seen_by_trees: int
     leaks: list[tuple[int, float]] = field(default_factory=list)
     near_copies: float = 0.0  # share of rows that have some
+    auto: bool = False  # whether nobody named a column and the members are candidates
 
     def logit(self, X, columns: Columns) -> np.ndarray:
         """The class logit of rows in memory."""
@@ -138,7 +139,7 @@ def learn(
         if number is not None:
             found = _Many(rows, rows_of, columns, settings, seed, found).fit()
         one.fit = found.fit
-    found.attributes = attributes.part(renumbered(fits))
+    found.auto, found.attributes = columns.auto, attributes.part(renumbered(fits))
     found.fit = average(fits, len(found.attributes))
     if rows.is_sparse:  # coefficients of terms as they are of dense rows
         model = found.fit.model

@@ -8,7 +8,6 @@ from numbers import Real
 import numpy as np
 from scipy.special import expit, logit
 
-from sarlearn._engine.auto import Member
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import MOST_GAPS
 from sarlearn._engine.known import KnownPrior
@@ -34,8 +33,9 @@ NARROW_AUDIT = 0.05
 REACH, SAMPLING, SAMPLING_ALONE, SHAPE, FLOOR = 1.7, 4.0, 8.0, 3.0, 0.1
 # Of fits that name different columns: BETWEEN times the variance between their class priors comes
 # in, and all of it reaches farther. Where their class priors differ by more than APART, the labels
-# do not determine the class prior well, however narrow the range.
-REACH_AUTO, BETWEEN, APART = 2.5, 3.0, 0.1
+# do not determine the class prior well, however narrow the range. Nor do they where the fit that
+# names no column weighs little: labels do not fall at random then, and who knows what they follow.
+REACH_AUTO, BETWEEN, APART, LITTLE = 2.5, 3.0, 0.1, 0.08
 # Where no column is named, labels are taken to fall at random, which labels can hardly check: on
 # choosing cells with biased labels the median error was 0.48 then, with columns named 0.16.
 FLOOR_UNNAMED = 0.3
@@ -164,8 +164,9 @@ def _names(model, terms) -> list[str]:
 def _store_prior(model, given, found: Learned, known: KnownPrior | None, unidentified) -> None:
     share, stack = found.share, found.fit.stack
     prior = min(max(stack.class_prior, share), 1.0)
-    floor = FLOOR if len(model.propensity_features_) else FLOOR_UNNAMED
-    low, high = range_of(found.members, stack.class_prior, share, floor)
+    named = found.auto or len(model.propensity_features_)
+    floor = FLOOR if named else FLOOR_UNNAMED
+    low, high = range_of(found, floor)
     if unidentified:
         low, high = share, 1.0
     elif found.leaks:  # hidden positives then look like negatives: they may be many
@@ -184,23 +185,26 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     open_ = unidentified or (bool(found.leaks) and strata is None)
     model.certainty_ = certainty(model.class_prior_range_, open_)
     priors = [one["class_prior"] for one in model.averaged_fits_]
-    if strata is None and max(priors) - min(priors) > APART and model.certainty_ == "well":
+    ambiguous = max(priors) - min(priors) > APART or _follow_columns(found)
+    if strata is None and ambiguous and model.certainty_ == "well":
         model.certainty_ = "roughly"
 
 
-def range_of(
-    members: list[Member], class_prior: float, share: float, floor: float = FLOOR
-) -> tuple[float, float]:
+def _follow_columns(found: Learned) -> bool:
+    """Whether fits that name columns nobody named leave little weight to the one without any."""
+    none = sum(one.weight for one in found.members if not len(one.terms))
+    return found.auto and none < LITTLE
+
+
+def range_of(found: Learned, floor: float = FLOOR) -> tuple[float, float]:
     """Class priors that the data are compatible with, of one fit or of an average."""
-    p, reach, total = float(np.clip(class_prior, 1e-6, 1 - 1e-6)), REACH, floor**2
-    if len(members) > 1:
-        reach = REACH_AUTO
-    for one in members:
-        total += one.weight * _variance(one.fit)
+    p, total = float(np.clip(found.fit.stack.class_prior, 1e-6, 1 - 1e-6)), floor**2
+    for one in found.members:
         apart = logit(np.clip(one.fit.stack.class_prior, 1e-6, 1 - 1e-6)) - logit(p)
-        total += one.weight * BETWEEN * apart**2
+        total += one.weight * (_variance(one.fit) + BETWEEN * apart**2)
+    reach = REACH_AUTO if found.auto else REACH
     low, high = expit(logit(p) + reach * np.sqrt(total) * np.array([-1, 1]))
-    return float(min(max(low, share), p)), float(high)
+    return float(min(max(low, found.share), p)), float(high)
 
 
 def _variance(fit: SARFit) -> float:
@@ -276,9 +280,10 @@ def _tell(model, found: Learned) -> None:
         )
         warn(TrustWarning("near-copies", text))
         return
-    if model.certainty_ != "not at all" or np.isnan(model.class_prior_):
+    if np.isnan(model.class_prior_):
         return
-    if found.leaks:
+    open_ = model.certainty_ == "not at all"
+    if found.leaks and open_:
         names = _names(model, found.terms)
         text = (
             f"{listed([names[j] for j, _ in found.leaks], 3)} all but "
@@ -288,10 +293,29 @@ def _tell(model, found: Learned) -> None:
         )
         warn(TrustWarning("leak", text))
         return
-    low, high = model.class_prior_range_
-    text = (
-        f"The labels do not determine the class prior: the data are compatible with {low:.2f} to "
-        f"{high:.2f}. Name the columns that labelling depends on, check some rows "
-        "(sarlearn.audit.suggest_audit), or give class_prior what is known of it."
-    )
-    warn(TrustWarning("open-class-prior", text))
+    follows = _follow_columns(found) and not model.class_prior_by_design_
+    text = ""
+    if open_:
+        low, high = model.class_prior_range_
+        text = (
+            f"The labels do not determine the class prior: the data are compatible with {low:.2f} "
+            f"to {high:.2f}. "
+        )
+    if follows:
+        text += (
+            "Labels do not seem to fall at random. They may follow "
+            f"{listed(likeliest(model), 3)}: which columns it is they hardly tell. "
+        )
+    if open_ or follows:
+        text += (
+            "Name the columns that labelling depends on, check some rows "
+            "(sarlearn.audit.suggest_audit), or give class_prior what is known of it."
+        )
+        warn(TrustWarning("open-class-prior" if open_ else "not-at-random", text))
+
+
+def likeliest(model) -> list[str]:
+    """The columns of the propensity by the weight of the fits that name them."""
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+    order = np.argsort(-model.propensity_weights_, kind="stable")
+    return [str(names[j]) for j in model.propensity_features_[order]]

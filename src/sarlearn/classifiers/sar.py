@@ -272,7 +272,8 @@ class SARClassifier(LearnsPropensity):
     def _named_columns(self, names, given: Input) -> tuple[np.ndarray, bool]:
         """Columns of the propensity; with "auto" the candidates, which are all."""
         spec, n_columns = self.propensity_features, given.rows.shape[1]
-        if not (isinstance(spec, str) and spec == "auto" and "auto" not in list(names or ())):
+        known = [] if names is None else list(names)
+        if not (isinstance(spec, str) and spec == "auto") or spec in known:
             return resolve_features(spec, names, n_columns), False
         if n_columns > MOST_CANDIDATES:
             raise ValueError(
