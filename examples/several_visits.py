@@ -58,15 +58,13 @@ print(history_test(model, forest, sightings, wind, n_draws=39, random_state=0))
 # %%
 # Some searches took longer: does that matter?
 # --------------------------------------------
-# If positives turn up at a constant rate, a search of length :math:`t` finds one with probability
-# :math:`1 - \exp(-\lambda t)`: the complementary log-log link, with the logarithm of the effort as
-# an offset, which nobody has to estimate.
+# Effort is an attribute of the visit like any other. Its logarithm is the better one: the odds of
+# finding something then grow with a power of the hours.
 
 hours = rng.uniform(0.2, 4, size=(n_sites, n_visits))
 rate = np.exp(-0.9 - 0.5 * wind)
 seen = lives[:, None] & (rng.random((n_sites, n_visits)) < 1 - np.exp(-rate * hours))
-model = RepeatedSARClassifier(propensity_link="cloglog")
-model.fit(forest, seen, chances=wind, propensity_offset=np.log(hours))
+model = RepeatedSARClassifier().fit(forest, seen, chances=np.stack([wind, np.log(hours)], axis=2))
 low, high = model.class_prior_range_
 print(f"By hours of search: {model.class_prior_:.1%}, between {low:.1%} and {high:.1%}.")
-print(f"Found per hour in average wind: {np.exp(model.propensity_intercept_[0]):.2f}, truth 0.41.")
+print(f"Twice the hours: {2 ** model.propensity_coef_[0, 1]:.1f} times the odds of finding it.")

@@ -17,20 +17,6 @@ def log_sigmoid(z):
     return -np.logaddexp(0.0, -z)
 
 
-def log_p(z, link):
-    """Logarithms of a probability and of its complement."""
-    if link == "logit":
-        return log_sigmoid(z), log_sigmoid(-z)
-    return np.log(-np.expm1(-np.exp(z))), -np.exp(z)
-
-
-def slopes(z, link):
-    """Derivatives of these logarithms."""
-    if link == "logit":
-        return np.exp(log_sigmoid(-z)), -np.exp(log_sigmoid(z))
-    return np.exp(z - np.exp(z)) / -np.expm1(-np.exp(z)), -np.exp(z)
-
-
 class Reference:
     """Parameters are theta (class, intercept last), then phi (propensity, intercept last).
 
@@ -46,9 +32,7 @@ class Reference:
         weight=None,
         C=np.inf,
         C_e=np.inf,
-        offset=0.0,
         offset_e=0.0,
-        links=("logit", "logit"),
     ):
         self.X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
         s, Z = np.asarray(s, dtype=float), np.asarray(Z, dtype=float)
@@ -58,21 +42,19 @@ class Reference:
         self.seen = ~np.isnan(self.s)
         self.known = np.full(n, np.nan) if known is None else np.asarray(known, dtype=float)
         self.weight = np.ones(n) if weight is None else np.asarray(weight, dtype=float)
-        self.C, self.C_e, self.offset, self.offset_e = C, C_e, offset, offset_e
-        self.k, self.links = self.X.shape[1] + 1, links
+        self.C, self.C_e, self.offset_e = C, C_e, offset_e
+        self.k = self.X.shape[1] + 1
 
     def logits(self, parameters):
         theta, phi = parameters[: self.k], parameters[self.k :]
-        eta = self.X @ theta[:-1] + theta[-1] + self.offset
+        eta = self.X @ theta[:-1] + theta[-1]
         zeta = self.Z @ phi[:-1] + phi[-1] + self.offset_e
         return eta, zeta
 
     def row_log_likelihood(self, eta, zeta):
-        log_f, log_not_f = log_p(eta, self.links[0])
-        log_e, log_not_e = log_p(zeta, self.links[1])
-        logs = np.where(np.nan_to_num(self.s) == 1, log_e, log_not_e)
-        positive = log_f + np.where(self.seen, logs, 0.0).sum(axis=1)
-        negative = log_not_f
+        logs = log_sigmoid(np.where(np.nan_to_num(self.s) == 1, zeta, -zeta))
+        positive = log_sigmoid(eta) + np.where(self.seen, logs, 0.0).sum(axis=1)
+        negative = log_sigmoid(-eta)
         labelled = (np.nan_to_num(self.s) == 1).any(axis=1)
         positive = np.where(self.known == 0, -np.inf, positive)
         negative = np.where(labelled | (self.known == 1), -np.inf, negative)
@@ -88,10 +70,8 @@ class Reference:
         eta, zeta = self.logits(parameters)
         logs, positive = self.row_log_likelihood(eta, zeta)
         q = np.exp(positive - logs)
-        slope_f, slope_not_f = slopes(eta, self.links[0])
-        slope_e, slope_not_e = slopes(zeta, self.links[1])
-        by_eta = self.weight * (q * slope_f + (1 - q) * slope_not_f)
-        by_chance = np.where(np.nan_to_num(self.s) == 1, slope_e, slope_not_e)
+        by_eta = self.weight * (q - np.exp(log_sigmoid(eta)))
+        by_chance = (np.nan_to_num(self.s) == 1) - np.exp(log_sigmoid(zeta))
         by_zeta = np.where(self.seen, (self.weight * q)[:, None] * by_chance, 0.0)
         theta, phi = parameters[: self.k], parameters[self.k :]
         g = np.empty(len(parameters))
@@ -127,4 +107,4 @@ class Reference:
 
     def class_prior(self, parameters):
         eta, _ = self.logits(parameters)
-        return float(np.average(np.exp(log_p(eta, self.links[0])[0]), weights=self.weight))
+        return float(np.average(np.exp(log_sigmoid(eta)), weights=self.weight))

@@ -6,6 +6,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import expit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.likelihood import Evidence, evidence_of_labels, sigmoids, terms
@@ -115,3 +116,14 @@ def test_other_evidence_is_a_case_of_it():
     missed = not_e * 0.7
     twice = terms(f, not_f, Evidence(missed, one, missed, 1 - missed))
     assert_allclose(twice.target, f * missed / (f * missed + not_f))
+
+
+@pytest.mark.parametrize("mean", [1e-9, 0.02, 0.5, 0.97, 1 - 1e-9])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 300.0])
+def test_a_shift_gives_logits_any_mean(mean, spread):
+    rng = np.random.default_rng(0)
+    eta, weight = spread * rng.normal(size=200), rng.uniform(0.1, 2.0, 200)
+    shift = likelihood.shift_for_mean(
+        likelihood.mean_of_sigmoids(eta, weight), mean, tol=1e-14 * mean
+    )
+    assert np.average(expit(eta + shift), weights=weight) == pytest.approx(mean, rel=1e-9)

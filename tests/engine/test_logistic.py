@@ -12,12 +12,7 @@ from conftest import make_pu
 from sarlearn._engine import logistic as _logistic
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.kernels import hessian
-from sarlearn._engine.logistic import (
-    fit_logistic,
-    logistic_pass,
-    mean_of_sigmoids,
-    shift_for_mean,
-)
+from sarlearn._engine.logistic import fit_logistic, logistic_pass
 from sarlearn._engine.newton import Curvature, WideCurvature
 from sarlearn._engine.rows import Units
 
@@ -132,12 +127,3 @@ def test_large_data_start_on_a_part_of_the_rows(monkeypatch):
     monkeypatch.setattr(_logistic, "SUBSAMPLE_ROWS", 50)
     part = fit_logistic(RowBlocks(data.X, block_rows=10), target, None, 1.0, tol=1e-10)
     np.testing.assert_allclose(part.theta, whole.theta, atol=1e-9)
-
-
-@pytest.mark.parametrize("mean", [1e-9, 0.02, 0.5, 0.97, 1 - 1e-9])
-@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 300.0])
-def test_a_shift_gives_logits_any_mean(mean, spread):
-    rng = np.random.default_rng(0)
-    eta, weight = spread * rng.normal(size=200), rng.uniform(0.1, 2.0, 200)
-    shift = shift_for_mean(mean_of_sigmoids(eta, weight), mean, tol=1e-14 * mean)
-    assert np.average(expit(eta + shift), weights=weight) == pytest.approx(mean, rel=1e-9)

@@ -50,12 +50,9 @@ class Block:
     not_e: Any = None
     codes: Any = None
     Xe: Any = None
-    # Of several chances: labels of each (NaN is a gap), attributes of each, and offsets of both
-    # models' predictors.
+    # Of several chances: labels of each (NaN is a gap), and attributes of each.
     visits: Any = None
     chances: Any = None
-    offset: Any = None
-    chance_offset: Any = None
     # Of held-out fits: the fold of the row, and its scores then.
     folds: Any = None
     score: Any = None
@@ -71,6 +68,25 @@ class Block:
     @property
     def n_rows(self) -> int:
         return self.rows.stop - self.rows.start
+
+    @property
+    def weights(self) -> np.ndarray:
+        """What each row counts: 1 where no weights were given."""
+        return np.ones(self.n_rows) if self.weight is None else self.weight
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.n_rows if self.weight is None else self.weight.sum())
+
+    @property
+    def label_weights(self) -> np.ndarray:
+        """Weight of the labelled rows, and of all."""
+        return np.array([(self.labelled * self.weights).sum(), self.total_weight])
+
+    @property
+    def audits(self) -> np.ndarray:
+        """The classes that audits have found; NaN also where nobody has looked at any row."""
+        return np.full(self.n_rows, np.nan) if self.audited is None else self.audited
 
     def remember(self, name: str, key, compute: Callable[[], Any]) -> Any:
         """What was kept under this name and key, else ``compute()``, which is kept then."""

@@ -15,54 +15,25 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import sizes, unit_of
 from sarlearn._engine.known import TIGHTENING, KnownPrior, PriorPenalty
 from sarlearn._engine.likelihood import Evidence, sigmoids
-from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Climb, Curvature, Iterate, Sums, climb
 from sarlearn._engine.rows import Rows, Units
 from sarlearn._engine.stopping import History
 
-# Rates between these are all that probabilities above 1e-100 need.
-_LOG_RATES = -230.0, 5.4
 
+class Models(NamedTuple):
+    """Probabilities of the class and of a label at each chance, with their complements."""
 
-class LinkTerms(NamedTuple):
-    """Of each predictor: the probability and its complement, and derivatives.
-
-    ``slope`` is that of ``log p``, ``not_slope`` that of ``log(1 - p)``, ``information`` the
-    expected curvature ``p'^2 / (p (1 - p))``.
-    """
-
-    p: np.ndarray
-    not_p: np.ndarray
-    slope: np.ndarray
-    not_slope: np.ndarray
-    information: np.ndarray
-
-
-def logit(predictor: np.ndarray) -> LinkTerms:
-    """``log(p / (1 - p))``: odds."""
-    p, not_p = sigmoids(predictor)
-    return LinkTerms(p, not_p, not_p, -p, p * not_p)
-
-
-def cloglog(predictor: np.ndarray) -> LinkTerms:
-    """``log(-log(1 - p))``: a constant rate during an exposure; its offset is ``log(exposure)``."""
-    rate = np.exp(np.clip(predictor, *_LOG_RATES))
-    p, not_p = -np.expm1(-rate), np.exp(-rate)
-    slope = rate * not_p / p
-    return LinkTerms(p, not_p, slope, -rate, rate * slope)
-
-
-LINKS = {"logit": logit, "cloglog": cloglog}
-INVERSES = {
-    "logit": lambda p: np.log(p / (1 - p)),
-    "cloglog": lambda p: np.log(-np.log1p(-p)),
-}
+    f: np.ndarray
+    not_f: np.ndarray
+    e: np.ndarray
+    not_e: np.ndarray
 
 
 # Propensities of a chance from which the search starts.
@@ -113,62 +84,53 @@ class ChanceFit:
     history: dict[str, np.ndarray]
 
 
-def chance_pass(block: Block, parameters, links: tuple[str, str], with_hessian: bool) -> ChanceSums:
+def chance_pass(block: Block, parameters: np.ndarray, with_hessian: bool) -> ChanceSums:
     """The sums of a block that knows labels and attributes of each chance."""
     n_theta = block.matrix.shape[1] + 1
-    theta, phi = parameters[:n_theta], parameters[n_theta:]
-    of_f, of_e = chance_terms(block, theta, phi, links)
-    found, score = posterior_terms(block, of_f, of_e)
-    w = np.ones(block.n_rows) if block.weight is None else block.weight
-    q = found.target
-    by_eta = -w * (q * of_f.slope + found.not_target * of_f.not_slope)
+    models = models_at(block, parameters[:n_theta], parameters[n_theta:])
+    found, score = posterior_terms(block, models)
+    f, not_f, e, not_e = models
+    w, q = block.weights, found.target
+    by_eta = w * (found.not_target * f - q * not_f)
     X, Z = _with_ones(block.X), _with_ones(block.chances)
     v_e = np.einsum("ij,ijk->ik", score, Z)
-    spread = w * of_f.p * of_f.slope
     sums = ChanceSums(
         -likelihood.log_likelihood(found.chance, block.weight),
         np.concatenate([by_eta @ X, -(w * q) @ v_e]),
-        float(w @ of_f.p),
-        spread @ X,
-        float(w @ of_f.p**2),
+        float(w @ f),
+        (w * f * not_f) @ X,
+        float(w @ f**2),
     )
     if with_hessian:
         information = np.zeros((len(parameters), len(parameters)))
-        information[:n_theta, :n_theta] = (X.T * (w * of_f.information)) @ X
-        seen = ~np.isnan(block.visits)
-        h = (w * q)[:, None] * np.where(seen, of_e.information, 0.0)
+        information[:n_theta, :n_theta] = (X.T * (w * f * not_f)) @ X
+        h = (w * q)[:, None] * np.where(np.isnan(block.visits), 0.0, e * not_e)
         information[n_theta:, n_theta:] = np.einsum("ij,ijk,ijl->kl", h, Z, Z)
-        v = np.hstack([X * (of_f.slope - of_f.not_slope)[:, None], v_e])
+        v = np.hstack([X, v_e])
         sums.information = information - (v.T * (w * q * found.not_target)) @ v
     return sums
 
 
-def chance_terms(block: Block, theta, phi, links) -> tuple[LinkTerms, LinkTerms]:
+def models_at(block: Block, theta: np.ndarray, phi: np.ndarray) -> Models:
     """The two models at the rows and their chances."""
-    eta = block.X @ theta[:-1] + theta[-1]
-    zeta = block.chances @ phi[:-1] + phi[-1]
-    if block.offset is not None:
-        eta = eta + block.offset
-    if block.chance_offset is not None:
-        zeta = zeta + block.chance_offset
-    return LINKS[links[0]](eta), LINKS[links[1]](zeta)
+    f, not_f = sigmoids(block.X @ theta[:-1] + theta[-1])
+    return Models(f, not_f, *sigmoids(block.chances @ phi[:-1] + phi[-1]))
 
 
-def posterior_terms(block: Block, of_f: LinkTerms, of_e: LinkTerms):
+def posterior_terms(block: Block, models: Models) -> tuple[likelihood.Terms, np.ndarray]:
     """The likelihood's terms of the rows, and the derivative of ``log positive`` by each chance."""
-    s = np.nan_to_num(block.visits)
-    seen = ~np.isnan(block.visits)
-    labelled = (s == 1).any(axis=1)
-    logs = np.log(np.where(s == 1, of_e.p, of_e.not_p), where=seen, out=np.zeros(s.shape))
+    f, not_f, e, not_e = models
+    s, seen = block.visits == 1, ~np.isnan(block.visits)
+    logs = np.log(np.where(s, e, not_e), where=seen, out=np.zeros(s.shape))
     # A product of many chances must not vanish: far from the optimum it may come near.
     positive = np.exp(np.maximum(logs.sum(axis=1), LEAST_LOG))
-    negative = np.where(labelled, 0.0, 1.0)
+    negative = np.where(s.any(axis=1), 0.0, 1.0)
     if block.audited is not None:
         positive = np.where(block.audited == 0, 0.0, positive)
         negative = np.where(block.audited == 1, 0.0, negative)
     evidence = Evidence(positive, negative, positive, negative - positive)
-    score = np.where(seen, np.where(s == 1, of_e.slope, of_e.not_slope), 0.0)
-    return likelihood.terms(of_f.p, of_f.not_p, evidence), score
+    score = np.where(seen, np.where(s, not_e, -e), 0.0)
+    return likelihood.terms(f, not_f, evidence), score
 
 
 def _with_ones(values: np.ndarray) -> np.ndarray:
@@ -179,14 +141,14 @@ def _with_ones(values: np.ndarray) -> np.ndarray:
 class _Problem:
     """The penalised loss as a problem to climb; there may be a penalty on the class prior."""
 
-    def __init__(self, rows: Rows, ridge: np.ndarray, links: tuple[str, str], tol: float):
-        self._rows, self._ridge, self._links = rows, ridge, links
-        self.total, self.penalty = float(rows.total(weight_of)), None  # type: float, PriorPenalty | None
+    def __init__(self, rows: Rows, ridge: np.ndarray, tol: float):
+        self._rows, self._ridge, self.total = rows, ridge, rows.total_weight()
+        self.penalty: PriorPenalty | None = None
         self.tol = tol * max(self.total, 1.0)
 
     def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
-        requests = ((parameters, self._links, with_hessian) for parameters in points)
-        for (parameters, *_), sums in self._rows.totals(chance_pass, requests):
+        requests = ((parameters, with_hessian) for parameters in points)
+        for (parameters, _), sums in self._rows.totals(chance_pass, requests):
             value = sums.loss + float(self._ridge @ parameters**2) / 2
             gradient = sums.gradient + self._ridge * parameters
             if self.penalty is not None:
@@ -214,7 +176,6 @@ def fit_chances(
     *,
     C: float,
     propensity_C: float,
-    links: tuple[str, str] = ("logit", "logit"),
     tol: float = 1e-12,
     max_iter: int = 500,
     starts: Sequence[float] = STARTS,
@@ -226,18 +187,18 @@ def fit_chances(
     of shape (n, J, k). ``known`` is what is known of the class prior.
     """
     units, rows = _chance_units(rows)
-    total = float(rows.total(weight_of))
+    total = rows.total_weight()
     ridge = np.concatenate(
         [rows.units.ridge(C, FLAT * total), units.ridge(propensity_C, FLAT * total)]
     )
     n_theta = rows.shape[1] + 1
-    problem = _Problem(rows, ridge, links, tol)
+    problem = _Problem(rows, ridge, tol)
     detected, chances = rows.total(_counts) / total
     found = []
     for e in starts:
         start = np.zeros(len(ridge))
         prior = np.clip(detected / (1 - (1 - e) ** max(chances, 1.0)), 0.02, 0.95)
-        start[n_theta - 1], start[-1] = INVERSES[links[0]](prior), INVERSES[links[1]](e)
+        start[n_theta - 1], start[-1] = logit(prior), logit(e)
         found.append(_climb(problem, start, max_iter))
     found += _steeper(problem, min(found, key=_value), n_theta, max_iter)
     best, history = min(found, key=_value)
@@ -347,6 +308,5 @@ def _standardised(block: Block, units: Units) -> Block:
 
 def _counts(block: Block) -> np.ndarray:
     """Weight of rows labelled at some chance, and of chances."""
-    w = np.ones(block.n_rows) if block.weight is None else block.weight
-    labelled = (block.visits == 1).any(axis=1)
-    return np.array([w @ labelled, w @ (~np.isnan(block.visits)).sum(axis=1)])
+    labelled, n_chances = (block.visits == 1).any(axis=1), (~np.isnan(block.visits)).sum(axis=1)
+    return np.array([block.weights @ labelled, block.weights @ n_chances])

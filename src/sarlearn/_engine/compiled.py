@@ -10,6 +10,7 @@ is first called, once per installation. One file, long as it is: numba's cache s
 function's own file has changed, not that of one it calls.
 """
 
+import math
 from typing import Any
 
 import numba as nb
@@ -20,6 +21,8 @@ FEW_ROWS = 512  # rows of X that stay in the second-level cache
 LIMIT = 350.0  # the clip of likelihood.py
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is log(2)
+# Of the Taylor polynomial of exp, the highest power first.
+FACTORIALS = tuple(1 / math.factorial(k) for k in range(12, -1, -1))
 ROUNDER = 1.5 * 2.0**52  # added to a number, it leaves the nearest integer in the low bits
 
 # No checks for division by zero, which would stop vectorisation. Only plain sums may be reordered:
@@ -43,19 +46,10 @@ def _exp(x, power, bits, out, n):
     for i in range(n):
         k = power[i] - ROUNDER
         r = (x[i] - k * LN2_HIGH) - k * LN2_LOW
-        p = 1 / 479001600
-        p = p * r + 1 / 39916800
-        p = p * r + 1 / 3628800
-        p = p * r + 1 / 362880
-        p = p * r + 1 / 40320
-        p = p * r + 1 / 5040
-        p = p * r + 1 / 720
-        p = p * r + 1 / 120
-        p = p * r + 1 / 24
-        p = p * r + 1 / 6
-        p = p * r + 1 / 2
-        p = p * r + 1.0
-        out[i] = p * r + 1.0
+        p = FACTORIALS[0]
+        for factor in FACTORIALS[1:]:
+            p = p * r + factor
+        out[i] = p
     for i in range(n):
         bits[i] = (bits[i] + 1023) << 52  # the double 2^k
     for i in range(n):
@@ -90,43 +84,31 @@ def _sum_of_logs(values, n):
 
 
 @nb.njit(**STRICT)
-def _e_step(
-    first, eta, e, not_e, codes, labelled, weight, held, target, curvature, positives, surplus,
-    left, decay, observed
-):  # fmt: skip
-    """Of the rows from ``first`` on that ``eta``, ``surplus`` and ``left`` are of.
-
-    So is ``e``, unless it has one value for all rows or one for each of the codes.
-    """
+def _e_step(first, eta, e, not_e, seen, written, surplus, left, decay, observed):
+    """Of the rows from ``first`` on that ``eta``, ``e``, ``surplus`` and ``left`` are of."""
+    codes, labelled, weight, held = seen
+    target, curvature, positives = written
     x, E, power, f = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
-    e_, not_e_, is_labelled = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
-    likelihood, q, excess = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
+    is_labelled, likelihood = np.empty(CHUNK), np.empty(CHUNK)
+    q, excess = np.empty(CHUNK), np.empty(CHUNK)
     bits = power.view(np.int64)
     log_likelihood = expected = 0.0
     for start in range(0, len(eta), CHUNK):
         n = min(CHUNK, len(eta) - start)
         row = first + start
-        eta_, surplus_, left_ = eta[start:], surplus[start:], left[start:]
+        eta_, e_, not_e_ = eta[start:], e[start:], not_e[start:]
+        surplus_, left_ = surplus[start:], left[start:]
         labelled_, held_, target_ = labelled[row:], held[row:], target[row:]
         curvature_, weight_, codes_ = curvature[row:], weight[row:], codes[row:]
         for i in range(n):
             x[i] = min(max(-eta_[i], -LIMIT), LIMIT)
         _exp(x, power, bits, E, n)
-        if len(codes):
-            for i in range(n):
-                e_[i], not_e_[i] = e[codes_[i]], not_e[codes_[i]]
-        elif len(e) == 1:
-            for i in range(n):
-                e_[i], not_e_[i] = e[0], not_e[0]
-        else:
-            for i in range(n):
-                e_[i], not_e_[i] = e[start + i], not_e[start + i]
+        # Written to arrays of this function's own first, which cannot overlap with the others: the
+        # compiler then takes four rows at once.
         for i in range(n):
             is_labelled[i] = 1.0 if labelled_[i] else 0.0
         for i in range(n):
             f[i] = 1.0 / (1.0 + E[i])
-        # Written to arrays of this function's own first, which cannot overlap with the others: the
-        # compiler then takes four rows at once.
         for i in range(n):
             not_de = not_e_[i] + (1.0 - decay) * e_[i]
             share = 1.0 / (not_de + E[i])
@@ -136,9 +118,7 @@ def _e_step(
         for i in range(n):
             likelihood[i] = f[i] * (e_[i] if is_labelled[i] > 0.5 else E[i] + not_e_[i])
         for i in range(n):
-            target_[i] = q[i]
-        for i in range(n):
-            surplus_[i] = excess[i]
+            target_[i], surplus_[i] = q[i], excess[i]
         if len(curvature) and observed:
             for i in range(n):
                 not_f = f[i] * E[i]
@@ -149,13 +129,10 @@ def _e_step(
         if len(weight):
             for i in range(n):
                 log_likelihood += weight_[i] * np.log(likelihood[i])
-            for i in range(n):
-                f[i] *= weight_[i]
-                target_[i] *= weight_[i]
-                surplus_[i] *= weight_[i]
+            for values in (f, target_, surplus_):
+                _scale(values, weight_, n)
             if len(curvature):
-                for i in range(n):
-                    curvature_[i] *= weight_[i]
+                _scale(curvature_, weight_, n)
         else:
             log_likelihood += _sum_of_logs(likelihood, n)
         for i in range(n):
@@ -167,6 +144,12 @@ def _e_step(
         elif len(positives):
             positives[0] += _sum(target_, n)
     return log_likelihood, expected
+
+
+@nb.njit(**STRICT)
+def _scale(values, weight, n):
+    for i in range(n):
+        values[i] *= weight[i]
 
 
 @nb.njit(**STRICT)
@@ -186,6 +169,7 @@ def _sigmoids(zeta, e, not_e):
 
 @nb.njit(**FREE)
 def _logits(X, theta, eta):
+    """Of rows of a matrix with a last column of ones."""
     n_rows, p = X.shape
     whole = n_rows - n_rows % 4
     for i in range(0, whole, 4):
@@ -205,7 +189,8 @@ def _logits(X, theta, eta):
 
 
 @nb.njit(**STRICT)
-def _csr_logits(data, indices, indptr, theta, eta):
+def _csr_logits(X, theta, eta):
+    data, indices, indptr = X
     for i in range(len(eta)):
         total = theta[-1]
         for k in range(U(indptr[i]), U(indptr[i + 1])):
@@ -235,8 +220,9 @@ def _gradients(X, u, v, out):
 
 
 @nb.njit(**STRICT)
-def _csr_gradient_pairs(data, indices, indptr, u, v, out):
-    """Adds ``[X 1]' u`` and ``[X 1]' v`` to the columns of ``out``: both sums in one cache line."""
+def _csr_gradients(X, u, v, out):
+    """Adds them to the two columns of ``out``: both sums of a column lie in one cache line."""
+    data, indices, indptr = X
     for i in range(len(u)):
         of_u, of_v = u[i], v[i]
         for k in range(U(indptr[i]), U(indptr[i + 1])):
@@ -248,54 +234,63 @@ def _csr_gradient_pairs(data, indices, indptr, u, v, out):
 
 
 @nb.njit(**STRICT)
-def _terms(
-    rows, eta, e, not_e, codes, labelled, weight, held, Xe, theta_e,
-    target, curvature, e_curvature, positives, e_out, surplus, left, decay, observed
-):  # fmt: skip
+def _terms(rows, eta, propensity, seen, written, e_written, surplus, left, decay, observed):
     """What is not a product with X: the E-step of a few rows, and the propensity's side of it.
 
-    The propensity is given, or that of attributes ``Xe`` at ``theta_e``, if these are not empty.
+    The propensity is given, of each row, of each of the codes or of all, or that of attributes
+    ``Xe`` at ``theta_e``, if these are not empty.
     """
+    e, not_e, Xe, theta_e = propensity
+    codes, labelled, _, held = seen
+    e_curvature, e_out = e_written
+    own_e, own_not_e = np.empty(len(eta)), np.empty(len(eta))
     if len(Xe):
-        zeta, e, not_e = np.empty(len(eta)), np.empty(len(eta)), np.empty(len(eta))
+        zeta = np.empty(len(eta))
         _logits(Xe[rows], theta_e, zeta)
-        _sigmoids(zeta, e, not_e)
-    elif not len(codes) and len(e) > 1:
-        e, not_e = e[rows], not_e[rows]
+        _sigmoids(zeta, own_e, own_not_e)
+    elif len(codes):
+        for i in range(len(eta)):
+            code = codes[rows.start + i]
+            own_e[i], own_not_e[i] = e[code], not_e[code]
+    elif len(e) == 1:
+        own_e[:], own_not_e[:] = e[0], not_e[0]
+    else:
+        own_e[:], own_not_e[:] = e[rows], not_e[rows]
     found = _e_step(
-        rows.start, eta, e, not_e, codes, labelled, weight, held, target, curvature, positives,
-        surplus, left, decay, observed
-    )  # fmt: skip
+        rows.start, eta, own_e, own_not_e, seen, written, surplus, left, decay, observed
+    )
     if len(Xe):
-        u, v = np.empty(len(e)), np.empty(len(e))
-        for i in range(len(e)):
+        target, u, v = written[0], np.empty(len(eta)), np.empty(len(eta))
+        for i in range(len(eta)):
             row = rows.start + i
-            missed = -not_e[i] if labelled[row] else e[i]
+            missed = -own_not_e[i] if labelled[row] else own_e[i]
             u[i] = target[row] * missed
             v[i] = held[row] * missed
         if len(e_curvature):
-            for i in range(len(e)):
-                e_curvature[rows.start + i] = target[rows.start + i] * e[i] * not_e[i]
+            for i in range(len(eta)):
+                row = rows.start + i
+                e_curvature[row] = target[row] * own_e[i] * own_not_e[i]
         _gradients(Xe[rows], u, v, e_out)
     return found
 
 
 @nb.njit(cache=True, **STRICT)
-def em_sums(
-    X, theta, e, not_e, codes, labelled, weight, held, Xe, theta_e,
-    target, curvature, e_curvature, positives, out, e_out, decay, observed
-):  # fmt: skip
-    """Logits, E-step and gradients of a few rows at a time: X comes from memory once."""
+def em_sums(X, theta, propensity, seen, written, e_written, out, decay, observed):
+    """Logits, E-step and gradients of a few rows at a time: X comes from memory once.
+
+    ``propensity`` is ``e, not_e, Xe, theta_e``; ``seen`` of each row ``codes, labelled, weight,
+    held``. Written are ``target, curvature, positives``, the propensity's ``curvature`` and
+    gradients, and the gradients ``out``. Arrays that are not there are empty.
+    """
     eta, surplus, left = np.empty(FEW_ROWS), np.empty(FEW_ROWS), np.empty(FEW_ROWS)
     log_likelihood = expected = 0.0
-    for start in range(0, len(labelled), FEW_ROWS):
-        rows = slice(start, min(start + FEW_ROWS, len(labelled)))
+    for start in range(0, len(seen[1]), FEW_ROWS):
+        rows = slice(start, min(start + FEW_ROWS, len(seen[1])))
         here = slice(0, rows.stop - start)
         _logits(X[rows], theta, eta[here])
         found = _terms(
-            rows, eta[here], e, not_e, codes, labelled, weight, held, Xe, theta_e,
-            target, curvature, e_curvature, positives, e_out, surplus[here], left[here], decay,
-            observed
+            rows, eta[here], propensity, seen, written, e_written, surplus[here], left[here],
+            decay, observed
         )  # fmt: skip
         log_likelihood += found[0]
         expected += found[1]
@@ -304,27 +299,20 @@ def em_sums(
 
 
 @nb.njit(cache=True, **STRICT)
-def csr_em_sums(
-    data, indices, indptr, theta, e, not_e, codes, labelled, weight, held, Xe, theta_e,
-    target, curvature, e_curvature, positives, out, e_out, decay, observed
-):  # fmt: skip
-    """The same of sparse rows. Both gradients of a column lie in one cache line."""
-    pairs = np.zeros((out.shape[1], 2))
+def csr_em_sums(X, theta, propensity, seen, written, e_written, out, decay, observed):
+    """The same of sparse rows ``data, indices, indptr``, with the transpose of ``out``."""
+    data, indices, indptr = X
     eta, surplus, left = np.empty(FEW_ROWS), np.empty(FEW_ROWS), np.empty(FEW_ROWS)
     log_likelihood = expected = 0.0
-    for start in range(0, len(labelled), FEW_ROWS):
-        rows = slice(start, min(start + FEW_ROWS, len(labelled)))
-        here, ends = slice(0, rows.stop - start), indptr[start : rows.stop + 1]
-        _csr_logits(data, indices, ends, theta, eta[here])
+    for start in range(0, len(seen[1]), FEW_ROWS):
+        rows = slice(start, min(start + FEW_ROWS, len(seen[1])))
+        here, few = slice(0, rows.stop - start), (data, indices, indptr[start : rows.stop + 1])
+        _csr_logits(few, theta, eta[here])
         found = _terms(
-            rows, eta[here], e, not_e, codes, labelled, weight, held, Xe, theta_e,
-            target, curvature, e_curvature, positives, e_out, surplus[here], left[here], decay,
-            observed
+            rows, eta[here], propensity, seen, written, e_written, surplus[here], left[here],
+            decay, observed
         )  # fmt: skip
         log_likelihood += found[0]
         expected += found[1]
-        _csr_gradient_pairs(data, indices, ends, surplus[here], left[here], pairs)
-    for j in range(len(pairs)):
-        out[0, j] += pairs[j, 0]
-        out[1, j] += pairs[j, 1]
+        _csr_gradients(few, surplus[here], left[here], out)
     return log_likelihood, expected

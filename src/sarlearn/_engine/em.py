@@ -18,7 +18,7 @@ import numpy as np
 
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.kernels import Written, em_sums, hessian, logits
-from sarlearn._engine.logistic import RowCurvature, fit_logistic, weight_of
+from sarlearn._engine.logistic import RowCurvature, fit_logistic
 from sarlearn._engine.newton import (
     DENSE_COLUMNS,
     HALVINGS,
@@ -162,7 +162,7 @@ class SAREM:
 
     def __init__(self, rows: Rows, propensity, *, decay: float, C: float):
         self.rows, self.propensity, self.decay, self.C = rows, propensity, decay, C
-        self.total_weight = rows.total(weight_of)
+        self.total_weight = rows.total_weight()
         self.ridge = rows.units.ridge(C, self.total_weight)
         self.wide = rows.shape[1] > DENSE_COLUMNS
         self.compiled = rows.nnz >= COMPILED_ELEMENTS

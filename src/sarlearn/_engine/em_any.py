@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._engine import likelihood
-from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.logistic import fit_logistic
@@ -91,22 +91,17 @@ class EstimatorSide:
 
 
 class EstimatorEM:
-    """The state of SAR-EM with arbitrary models: their predictions for every row."""
+    """The state of SAR-EM with arbitrary models: their predictions for every row.
 
-    def __init__(self, classifier, propensity, labelled, weight, decay: float, audited=None):
-        """``propensity`` is a side, or an array where the propensity is known."""
-        self.classifier, self.labelled, self.decay = classifier, labelled, decay
-        self.audited = audited
-        self.weight = np.ones(len(labelled)) if weight is None else weight
+    Without a side for the propensity, it is that which the rows know.
+    """
+
+    def __init__(self, rows: Rows, classifier, propensity=None, decay: float = 1.0):
+        self.classifier, self.propensity, self.decay = classifier, propensity, decay
+        self.labelled, self.audited = rows.column("labelled"), rows.audited()
+        self.weight = rows.column("weights")
         self.total_weight = float(self.weight.sum())
-        self.known = isinstance(propensity, np.ndarray)
-        self.propensity = propensity
-
-    @classmethod
-    def on_rows(cls, classifier, rows: Rows) -> "EstimatorEM":
-        """With the propensity that the rows know; nothing decays."""
-        labelled, e = rows.gather(_labelled), rows.gather(_propensity)
-        return cls(classifier, e, labelled, rows.gather(weights_of), 1.0, audits_of(rows))
+        self.e = rows.column("e") if propensity is None else np.empty(0)
 
     def start(self) -> None:
         """Algorithm 2 with the classifier at hand."""
@@ -115,27 +110,23 @@ class EstimatorEM:
         s_hat = np.clip(self.classifier.predict(), 1e-6, 1 - 1e-6)
         c = float(s_hat[~self.labelled].max())
         target = np.minimum((1 - c) / c * s_hat / (1 - s_hat), 1.0)
-        if self.known and target.min() > 1 - 1e-6:  # no row tells from others; e does
-            f = np.minimum(s_hat / np.maximum(self.propensity, LEAST_PROBABILITY), 1 - 1e-6)
-            target = f * (1 - self.propensity) / (1 - f * self.propensity)
+        if self.propensity is not None:
+            self.e = np.full(len(labels), c)
+        elif target.min() > 1 - 1e-6:  # no row tells from others; e does
+            f = np.minimum(s_hat / np.maximum(self.e, LEAST_PROBABILITY), 1 - 1e-6)
+            target = f * (1 - self.e) / (1 - f * self.e)
         target = np.where(self.labelled, 1.0, target)
         if self.audited is not None:
             target = np.where(np.isnan(self.audited), target, self.audited)
         self.classifier.fit(target, self.weight)
         self.f = self.classifier.predict()
-        self.e = self.propensity if self.known else np.full(len(labels), c)
 
     def iterate(self) -> None:
-        target = self.e_step()
-        self.m_step(target)
-
-    def e_step(self) -> np.ndarray:
-        return self._terms(self.decay).target
-
-    def m_step(self, target: np.ndarray) -> None:
+        """The E-step, and the M-step of both models."""
+        target = self._terms(self.decay).target
         self.classifier.fit(target, self.weight)
         self.f = self.classifier.predict()
-        if not self.known:
+        if self.propensity is not None:
             self.propensity.fit(self.labelled.astype(float), self.weight * target)
             self.e = self.propensity.predict()
 
@@ -147,7 +138,7 @@ class EstimatorEM:
 
     @property
     def watched(self) -> np.ndarray:
-        return (self.f if self.known else self.e)[~self.labelled]
+        return (self.f if self.propensity is None else self.e)[~self.labelled]
 
     @property
     def class_prior(self) -> float:
@@ -166,6 +157,7 @@ def run_estimators(
     em: EstimatorEM, stop: str, window: int, tol: float, max_iter: int, report=lambda: None
 ) -> EMResult:
     """Plain EM until the slope rule is met, or until no prediction moves by ``tol`` (RMS)."""
+    em.start()
     history = History(report)
     rule = SlopeRule(em.weight[~em.labelled], window, tol)
     rule.update(em.watched)
@@ -191,8 +183,9 @@ def held_out_scores(
     rows finds no hidden positive among them.
     """
     side = HeldOutSide(X, classifier, folds)
-    em = EstimatorEM(side, e, labelled, weight, 1.0, audited)
-    em.start()
+    em = EstimatorEM(
+        RowBlocks(X).attach(e=e, labelled=labelled, weight=weight, audited=audited), side
+    )
     run_estimators(em, "slope", 5, 1e-3, HELD_OUT_ITERATIONS)
     return logit(np.clip(em.f, 1e-9, 1 - 1e-9)), [one.fitted for one in side.sides]
 
@@ -213,25 +206,3 @@ class HeldOutSide:
         for side, test in zip(self.sides, self._tests, strict=True):
             out[test] = side.predict(self._X[test])
         return out
-
-
-def _labelled(block: Block) -> np.ndarray:
-    return block.labelled
-
-
-def audits_of(rows: Rows) -> np.ndarray | None:
-    """Classes that audits have found, NaN elsewhere; None where nobody has looked."""
-    found = rows.gather(_audited)
-    return None if np.isnan(found).all() else found
-
-
-def _audited(block: Block) -> np.ndarray:
-    return np.full(block.n_rows, np.nan) if block.audited is None else block.audited
-
-
-def weights_of(block: Block) -> np.ndarray:
-    return np.ones(block.n_rows) if block.weight is None else block.weight
-
-
-def _propensity(block: Block) -> np.ndarray:
-    return block.e

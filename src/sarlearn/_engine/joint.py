@@ -18,8 +18,13 @@ from scipy.special import logit
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.columns import conditioned
-from sarlearn._engine.likelihood import evidence_of_labels, sigmoids
-from sarlearn._engine.logistic import fit_logistic, mean_of_sigmoids, shift_for_mean
+from sarlearn._engine.likelihood import (
+    evidence_of_labels,
+    mean_of_sigmoids,
+    shift_for_mean,
+    sigmoids,
+)
+from sarlearn._engine.logistic import fit_logistic
 from sarlearn._engine.newton import Curvature, Iterate, Sums, climb
 from sarlearn._engine.rows import Rows, Units, stack
 

@@ -233,41 +233,44 @@ def _is_compilable(block: "Block", Xe) -> bool:
 
 def _compiled_sums(fast, block, theta, propensity, decay, held, out, positives) -> tuple:
     e, not_e, codes, Xe, theta_e = propensity
-    X, has_columns = block.matrix, Xe is not None
-    gradients, e_gradients = np.zeros((2, len(theta))), np.zeros((2, len(theta_e)))
+    X, is_sparse, n_attributes = block.matrix, sparse.issparse(block.matrix), len(theta_e)
+    gradients, e_gradients = np.zeros((2, len(theta))), np.zeros((2, n_attributes))
+    if is_sparse:
+        gradients = np.zeros((len(theta), 2)).T
     # numba compiles a function for each combination of types, whether arrays may be written to
     # among them: all that are read are read-only, and those that are not there are empty.
-    read = (
-        *((X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)),
-        theta,
-        e,
-        not_e,
-        NO_CODES if codes is None else codes,
-        block.labelled,
-        NOTHING if block.weight is None else block.weight,
-        np.zeros(block.n_rows) if held is None else held,
-        Xe if has_columns else np.empty((0, 0), dtype=X.dtype),
-        theta_e,
+    no_Xe = np.empty((0, 0), dtype=X.dtype)
+    written = out.target, _or_nothing(out.curvature), positives
+    sums = (fast.csr_em_sums if is_sparse else fast.em_sums)(
+        _read_only(X.data, X.indices, X.indptr) if is_sparse else _read_only(X)[0],
+        *_read_only(theta),
+        _read_only(e, not_e, no_Xe if Xe is None else Xe, theta_e),
+        _read_only(
+            NO_CODES if codes is None else codes,
+            block.labelled,
+            _or_nothing(block.weight),
+            np.zeros(block.n_rows) if held is None else held,
+        ),
+        written,
+        (_or_nothing(out.propensity_curvature), e_gradients),
+        gradients.T if is_sparse else gradients,
+        float(decay),
+        bool(out.observed),
     )
-    written = (
-        out.target,
-        NOTHING if out.curvature is None else out.curvature,
-        NOTHING if out.propensity_curvature is None else out.propensity_curvature,
-        positives,
-        gradients,
-        e_gradients,
-    )
-    run = fast.csr_em_sums if sparse.issparse(X) else fast.em_sums
-    sums = run(*map(_read_only, read), *written, float(decay), bool(out.observed))
     if held is None:
         gradients[1], e_gradients[1] = gradients[0], e_gradients[0]
-    return *sums, positives, *gradients, *(e_gradients if has_columns else (None, None))
+    return *sums, positives, *gradients, *((None, None) if Xe is None else e_gradients)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def _or_nothing(values: np.ndarray | None) -> np.ndarray:
+    return NOTHING if values is None else values
+
+
+def _read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    views = tuple(array.view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views
 
 
 # -- row by row ----------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.em import SAREM, EMSums, Point, PointCurvature, em_pass, run_to_slope
 from sarlearn._engine.fixed_point import run_to_fixed_point, walk
 from sarlearn._engine.kernels import logits, sigmoids, with_intercept
-from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import (
     DENSE_COLUMNS,
     Climb,
@@ -36,7 +35,7 @@ from sarlearn._engine.newton import (
     climb,
     curvature_at,
 )
-from sarlearn._engine.propensity import KnownAt, label_share, watch
+from sarlearn._engine.propensity import KnownAt, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
 
@@ -84,7 +83,7 @@ def fit_known(
     report: Callable[[Iterate], None] = lambda iterate: None,
 ) -> Climb:
     """Minimise from ``start`` until one more step promises less than ``tol`` (in nats)."""
-    ridge = rows.units.ridge(C, float(rows.total(weight_of)))
+    ridge = rows.units.ridge(C, rows.total_weight())
     problem = KnownPropensityProblem(rows, ridge, tol, metric)
     return climb(problem, start, max_iter=max_iter, report=report)
 
@@ -102,8 +101,9 @@ def run_known(em: SAREM, tol: float, max_iter: int, report: Callable[[], None]) 
 
     nats = tol**2 * em.total_weight / 2
     metric = getattr(em.curvature, "lower", None)  # many columns have no factor
-    settings = {"tol": nats, "max_iter": max_iter, "metric": metric, "report": record}
-    found = fit_known(em.rows, em.C, em.theta, **settings)
+    found = fit_known(
+        em.rows, em.C, em.theta, tol=nats, max_iter=max_iter, metric=metric, report=record
+    )
     em.move(found.theta, None)
     return EMResult(len(history), found.converged, history.as_dict())
 
@@ -203,7 +203,7 @@ class HeldSAREM(SAREM):
 
     def begin(self) -> None:
         """Start under SCAR with the label frequency that the class prior would give."""
-        frequency = label_share(self.rows) / max(self._penalty.mean, 1e-12)
+        frequency = self.rows.label_share() / max(self._penalty.mean, 1e-12)
         self.start(float(np.clip(frequency, 1e-3, 0.99)))
 
     def e_step(self) -> None:

@@ -24,6 +24,7 @@ The compiled pass in ``compiled.py`` is the only other copy; a test compares the
 range of logits.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -196,3 +197,35 @@ def sum_of_logs(values: np.ndarray) -> float:
     product *= values[2 * quarter : 3 * quarter]
     product *= values[3 * quarter : 4 * quarter]
     return float(np.log(product).sum() + np.log(values[4 * quarter :]).sum())
+
+
+def shift_for_mean(
+    mean_at: Callable[[float], tuple[float, float]], mean: float, *, tol: float, max_iter: int = 200
+) -> float:
+    """What to add to logits for the mean of their probabilities to be ``mean``.
+
+    Newton's method between bounds, until the mean is that near. ``mean_at`` gives the mean and its
+    derivative at a shift, see :func:`mean_of_sigmoids`.
+    """
+    shift, low, high, max_step = 0.0, -np.inf, np.inf, 2.0
+    for _ in range(max_iter):
+        value, derivative = mean_at(shift)
+        low, high = (low, shift) if value > mean else (shift, high)
+        step = (mean - value) / max(derivative, 1e-300)
+        if abs(step) > max_step:
+            step, max_step = float(np.copysign(max_step, step)), 2 * max_step
+        new = shift + step
+        last, shift = shift, new if low <= new <= high else (low + high) / 2
+        if abs(value - mean) <= tol or shift == last:
+            break
+    return float(shift)
+
+
+def mean_of_sigmoids(eta: np.ndarray, weight=None) -> Callable[[float], tuple[float, float]]:
+    """The mean probability of logits in memory, and its derivative, as functions of a shift."""
+
+    def mean_at(shift: float) -> tuple[float, float]:
+        f, not_f = sigmoids(eta + shift)
+        return float(np.average(f, weights=weight)), float(np.average(f * not_f, weights=weight))
+
+    return mean_at

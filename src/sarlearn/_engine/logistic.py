@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.kernels import hessian, logistic_terms, logits, sigmoids, with_intercept
+from sarlearn._engine.kernels import hessian, logistic_terms, logits, with_intercept
 from sarlearn._engine.newton import (
     DENSE_COLUMNS,
     Climb,
@@ -133,46 +133,10 @@ def logistic_pass(block: Block, target, theta, with_hessian: bool, wide: bool) -
     """Value and gradient; if asked the Hessian, or where wide the curvature of each row."""
     X, t, weight = block.X, target(block), block.weight
     value, residual, h = logistic_terms(logits(X, theta), t, weight, with_hessian)
-    sums = LogisticSums(value, with_intercept(X, residual), weight=weight_of(block))
+    sums = LogisticSums(value, with_intercept(X, residual), weight=block.total_weight)
     if h is not None:
         if wide:
             RowCurvature(theta).keep(block, h)
         else:
             sums.hessian = hessian(X, h)
     return sums
-
-
-def weight_of(block: Block) -> float:
-    return float(block.n_rows if block.weight is None else block.weight.sum())
-
-
-def shift_for_mean(
-    mean_at: Callable[[float], tuple[float, float]], mean: float, *, tol: float, max_iter: int = 200
-) -> float:
-    """What to add to logits for the mean of their probabilities to be ``mean``.
-
-    Newton's method between bounds, until the mean is that near. ``mean_at`` gives the mean and its
-    derivative at a shift, see :func:`mean_of_sigmoids`.
-    """
-    shift, low, high, max_step = 0.0, -np.inf, np.inf, 2.0
-    for _ in range(max_iter):
-        value, derivative = mean_at(shift)
-        low, high = (low, shift) if value > mean else (shift, high)
-        step = (mean - value) / max(derivative, 1e-300)
-        if abs(step) > max_step:
-            step, max_step = float(np.copysign(max_step, step)), 2 * max_step
-        new = shift + step
-        last, shift = shift, new if low <= new <= high else (low + high) / 2
-        if abs(value - mean) <= tol or shift == last:
-            break
-    return float(shift)
-
-
-def mean_of_sigmoids(eta: np.ndarray, weight=None) -> Callable[[float], tuple[float, float]]:
-    """The mean probability of logits in memory, and its derivative, as functions of a shift."""
-
-    def mean_at(shift: float) -> tuple[float, float]:
-        f, not_f = sigmoids(eta + shift)
-        return float(np.average(f, weights=weight)), float(np.average(f * not_f, weights=weight))
-
-    return mean_at

@@ -14,7 +14,6 @@ from scipy.special import expit, logit
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.kernels import Propensities
 from sarlearn._engine.likelihood import sigmoids
-from sarlearn._engine.logistic import weight_of
 from sarlearn._engine.newton import Curvature, cholesky
 from sarlearn._engine.rows import Rows, Units
 
@@ -244,22 +243,14 @@ def group_rows(rows: Rows, columns: np.ndarray) -> tuple[np.ndarray, Rows] | Non
     return _values(levels, present), coded.map(_with_ranks, present)
 
 
-def label_share(rows: Rows) -> float:
-    """Labelled share of the rows, by weight."""
-    known, total = rows.total(_group_weights, 1, False)
-    return float(known[0] / total[0])
-
-
-def _group_weights(block: Block, n_groups: int, by_code: bool = True) -> np.ndarray:
+def _group_weights(block: Block, n_groups: int) -> np.ndarray:
     """Weight of the labelled rows and of all rows in each group."""
-    counted = block.labelled.astype(float)
-    if block.weight is not None:
-        counted *= block.weight
-    if block.codes is None or not by_code or n_groups == 1:
-        return np.array([[counted.sum()], [weight_of(block)]])
-    known = np.bincount(block.codes, weights=counted, minlength=n_groups)
-    total = np.bincount(block.codes, weights=block.weight, minlength=n_groups)
-    return np.array([known, total], dtype=float)
+    if block.codes is None or n_groups == 1:
+        return block.label_weights[:, None]
+    weights = block.weights
+    known = np.bincount(block.codes, weights=block.labelled * weights, minlength=n_groups)
+    total = np.bincount(block.codes, weights=weights, minlength=n_groups)
+    return np.array([known, total])
 
 
 def attributes(block: Block, columns: np.ndarray):

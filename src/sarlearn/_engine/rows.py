@@ -9,6 +9,7 @@ block lies.
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -161,6 +162,23 @@ class Rows(Protocol):
     def gather(self, function: Callable, *arguments) -> np.ndarray:
         """``function(block, *arguments)`` of every block, end to end: an array per row."""
         return np.concatenate(self.each(function, *arguments))
+
+    def column(self, name: str) -> np.ndarray:
+        """What blocks know of each row by this name, end to end."""
+        return self.gather(attrgetter(name))
+
+    def audited(self) -> np.ndarray | None:
+        """Classes that audits have found, NaN elsewhere; None where nobody has looked."""
+        found = self.column("audits")
+        return None if np.isnan(found).all() else found
+
+    def total_weight(self) -> float:
+        return float(self.total(attrgetter("total_weight")))
+
+    def label_share(self) -> float:
+        """Labelled share of the rows, by weight."""
+        labelled, total = self.total(attrgetter("label_weights"))
+        return float(labelled / total)
 
     def matvec(self, vector: np.ndarray) -> np.ndarray:
         """``X @ vector`` in float64, for one vector or a matrix of columns."""

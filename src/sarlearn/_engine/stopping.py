@@ -89,9 +89,7 @@ class ModelSlopeRule(SlopeRule):
 
 def _counts(block: Block) -> np.ndarray:
     """What each row counts: labelled ones nothing."""
-    return (
-        (~block.labelled).astype(float) if block.weight is None else ~block.labelled * block.weight
-    )
+    return ~block.labelled * block.weights
 
 
 def _extent(block: Block) -> tuple[int, float]:

@@ -11,16 +11,13 @@ from scipy.special import expit, logit
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import MOST_GAPS
 from sarlearn._engine.known import KnownPrior
-from sarlearn._engine.label_model import weights
-from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
-from sarlearn._engine.propensity import label_share
-from sarlearn._engine.rows import Rows
-from sarlearn._engine.sar import SARFit
+from sarlearn._engine.sar import Additive, SARFit
 from sarlearn._engine.sar_rows import Columns, Learned
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
+from sarlearn._engine.terms import Terms
 from sarlearn._validation import check_class_prior
 from sarlearn._words import listed, number_text
-from sarlearn.classifiers.base import Input, labelled_of
+from sarlearn.classifiers.base import Input, shift_to_mean
 from sarlearn.exceptions import TrustWarning, warn
 
 KNOWN_PRIOR: dict = {"class_prior": [Real, "array-like", dict, None]}
@@ -43,16 +40,16 @@ FLOOR_UNNAMED = 0.3
 WELL, ROUGHLY = 0.15, 0.3
 
 
-def known_prior(class_prior, rows: Rows) -> KnownPrior | None:
+def known_prior(class_prior, label_share: float) -> KnownPrior | None:
     """What the parameter ``class_prior`` says, checked against the labels."""
-    known = check_class_prior(class_prior, label_share(rows))
+    known = check_class_prior(class_prior, label_share)
     return None if known is None else KnownPrior(*known)
 
 
 def store_evidence(model, given: Input, prior: KnownPrior | None) -> bool:
     """What audits by design, or a known class prior, say of it; whether there is any of these.
 
-    The class probabilities are shifted, in logits, to have the class prior as their mean.
+    The class probabilities are then to be shifted to have the class prior as their mean.
     """
     strata = _store_audit(model, given)
     if strata is not None:
@@ -65,7 +62,6 @@ def store_evidence(model, given: Input, prior: KnownPrior | None) -> bool:
     share = model.label_frequency_ * model.class_prior_
     model.class_prior_, model.label_frequency_ = goal, share / goal
     store_range(model, min(ends[0], goal), max(ends[1], goal))
-    _shift_to_mean(model, given, goal)
     return True
 
 
@@ -98,10 +94,7 @@ def store_fit(
     model.history_ = {"round": rounds, "log_likelihood": values, "class_prior": priors}
     model.class_prior_from_labels_ = max(labels_alone.fit.stack.class_prior, found.share)
     _store_prior(model, given, found, known, unidentified)
-    model.posterior_shift_ = 0.0
-    if not np.isnan(model.class_prior_):
-        _shift_to_mean(model, given, model.class_prior_)
-        model.posterior_shift_ = _posterior_shift(model, given, found.share)
+    _store_level(model, given, found)
     _tell(model, found)
 
 
@@ -224,16 +217,43 @@ def certainty(ends: tuple[float, float], unidentified: bool = False) -> str:
     return "well" if width <= WELL else "roughly"
 
 
+def _store_level(model, given: Input, found: Learned) -> None:
+    """Shift the logits of ``f`` so that its mean over the rows of the fit is the class prior.
+
+    What posteriors lack for adding up to it, too, is stored beside.
+    """
+    model.posterior_shift_ = 0.0
+    if np.isnan(model.class_prior_):
+        return
+    of_class, attributes, rows = found.fit.model, found.attributes, given.rows
+    eta = rows.gather(_class_logits, of_class, found.terms, model.classifier_features_)
+    shift = shift_to_mean(eta, rows.column("weights"), model.class_prior_)
+    of_class.coef[-1] += shift
+    unlabelled = ~rows.column("labelled")
+    eta = (eta + shift + rows.gather(_log_unlabelled, attributes, model.phi_))[unlabelled]
+    goal = (model.class_prior_ - found.share) / (1 - found.share)
+    model.posterior_shift_ = shift_to_mean(eta, rows.column("weights")[unlabelled], goal)
+
+
+def _class_logits(block: Block, of_class: Additive, terms: Terms, columns: np.ndarray):
+    return of_class.logit(block.matrix[:, columns], terms, block.matrix)
+
+
+def _log_unlabelled(block: Block, attributes: Terms, phi: np.ndarray) -> np.ndarray:
+    """``log(1 - e)``: the log of a positive row's chance to have no label."""
+    return -np.logaddexp(0.0, attributes.dense(block.matrix) @ phi[:-1] + phi[-1])
+
+
 def _store_audit(model, given: Input) -> Strata | None:
     """How many rows were audited, and what their draw says where it is known."""
-    audit, labelled = given.audit, given.rows.gather(labelled_of)
+    audit, labelled = given.audit, given.rows.column("labelled")
     answers = np.zeros(0) if audit is None else audit.known[~labelled]
     model.n_audited_ = int(np.sum(~np.isnan(answers)))
     model.class_prior_by_design_ = False
     if audit is None or audit.probability is None:
         return None
     drawn = labelled, audit.known, audit.probability, audit.round_of
-    strata = strata_of(*drawn, given.rows.gather(weights))
+    strata = strata_of(*drawn, given.rows.column("weights"))
     if strata is None:
         text = (
             f"Some strata of the audit have no answer yet (of {model.n_audited_}), so the class "
@@ -245,28 +265,6 @@ def _store_audit(model, given: Input) -> Strata | None:
     model.class_prior_by_design_ = True
     model.audit_rows_needed_ = rows_needed(strata, NARROW_AUDIT, LEVEL)
     return strata
-
-
-def _shift_to_mean(model, given: Input, class_prior: float) -> None:
-    """Shift the logits of ``f`` so that its mean over the rows of the fit is the class prior."""
-    mean_at = mean_of_sigmoids(model._fitted_logit(given), given.rows.gather(weights))
-    goal = float(np.clip(class_prior, 1e-9, 1 - 1e-9))
-    model._shift_to(shift_for_mean(mean_at, goal, tol=1e-14 * goal))
-
-
-def _posterior_shift(model, given: Input, share: float) -> float:
-    """What to add to the logits of ``f`` for posteriors that add up to the class prior."""
-    unlabelled = ~given.rows.gather(labelled_of)
-    eta = (model._fitted_logit(given) + given.rows.gather(_log_unlabelled, model))[unlabelled]
-    mean_at = mean_of_sigmoids(eta, given.rows.gather(weights)[unlabelled])
-    goal = float(np.clip((model.class_prior_ - share) / (1 - share), 1e-9, 1 - 1e-9))
-    return shift_for_mean(mean_at, goal, tol=1e-14 * goal)
-
-
-def _log_unlabelled(block: Block, model) -> np.ndarray:
-    """``log(1 - e)``: the log of a positive row's chance to have no label."""
-    zeta = model.attributes_.dense(block.matrix) @ model.phi_[:-1] + model.phi_[-1]
-    return -np.logaddexp(0.0, zeta)
 
 
 def _tell(model, found: Learned) -> None:

@@ -1,6 +1,5 @@
 """What the learners share: input checks, predictions, fitted attributes, warnings."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -11,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions
+from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions, reporter
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
-from sarlearn._engine.likelihood import evidence_of_labels
+from sarlearn._engine.likelihood import evidence_of_labels, mean_of_sigmoids, shift_for_mean
 from sarlearn._engine.rows import Rows, excluding
 from sarlearn._engine.stopping import TOLERANCE, EMResult
 from sarlearn._labels import fill_labels
@@ -146,15 +145,25 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
         columns = getattr(self, "classifier_features_", None)
         return X if columns is None or len(columns) == X.shape[1] else X[:, columns]
 
-    def _fitted_logit(self, given: "Input") -> np.ndarray:
-        """Logits of the rows of the fit."""
-        if hasattr(self, "coef_"):
-            return given.rows.matvec(self.coef_[0]) + self.intercept_[0]
-        return self._logit(given.X)
+    def _loop(self) -> dict:
+        """How EM runs, and when it ends."""
+        return {
+            "stop": self.stop,
+            "window": self.window,
+            "tol": self.tol or TOLERANCE[self.stop],
+            "max_iter": self.max_iter,
+            "report": reporter(self, self.max_iter),
+        }
 
-    def _shift_to(self, shift: float) -> None:
-        """Add a number to every logit."""
-        if hasattr(self, "coef_"):
+    def _shift_to_mean(self, given: "Input") -> None:
+        """Have ``f`` the class prior as its mean over the rows of the fit, by a shift of logits."""
+        linear = hasattr(self, "coef_")
+        if linear:
+            eta = given.rows.matvec(self.coef_[0]) + self.intercept_[0]
+        else:
+            eta = self._logit(given.X)
+        shift = shift_to_mean(eta, given.rows.column("weights"), self.class_prior_)
+        if linear:
             self.intercept_: np.ndarray = self.intercept_ + shift
         else:
             self.classifier_shift_ = shift
@@ -170,14 +179,8 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
             ensure_all_finite=self._ensure_all_finite,
         )
 
-    def summary(self, *, odds: Sequence[dict] | None = None) -> str:
+    def summary(self) -> str:
         """What was learned, in words: class prior, label frequency, who gets labelled.
-
-        Parameters
-        ----------
-        odds : sequence of dict, default=None
-            Odds ratios of being labelled, each with ``level``, ``step`` and ``odds_ratio``, in
-            place of those per unit of a column: a table pipeline gives them in its own words.
 
         Returns
         -------
@@ -193,7 +196,7 @@ class PUClassifier(ScoresLabels, CallbackSupportMixin, ClassifierMixin, BaseEsti
             float(self.class_prior_),
             getattr(self, "label_frequency_", None),
             self._sure(),
-            self._propensity_odds() if odds is None else odds,
+            self._propensity_odds(),
             rounds,
         )
 
@@ -334,6 +337,12 @@ class LearnsPropensity(PUClassifier):
         return self._posterior(X, s, self._propensity(X), audited)
 
 
+def shift_to_mean(eta: np.ndarray, weight: np.ndarray, goal: float) -> float:
+    """What to add to logits for the mean of their probabilities to be ``goal``."""
+    goal = float(np.clip(goal, 1e-9, 1 - 1e-9))
+    return shift_for_mean(mean_of_sigmoids(eta, weight), goal, tol=1e-14 * goal)
+
+
 def posterior(eta: np.ndarray, e: np.ndarray, labelled: np.ndarray) -> np.ndarray:
     """``P(y=1|x,s)`` from logits of the class probability and propensities."""
     f, not_f = likelihood.sigmoids(np.array(eta, dtype=np.float64))
@@ -378,7 +387,7 @@ def warn_every_column(columns, class_columns) -> None:
 
 def with_audits(given: Input, audited, probability=None, round_of=None) -> Input:
     """The input of a fit, with rows that know which classes audits have found."""
-    labelled = given.rows.gather(labelled_of)
+    labelled = given.rows.column("labelled")
     columns = [_in_memory(column, given.kept) for column in (audited, probability, round_of)]
     audit = check_audit(*columns, labelled)  # type: ignore[call-arg]
     if audit is None:
@@ -401,7 +410,3 @@ def _in_memory(column, kept: np.ndarray | None):
 def _without_empty(block: Block) -> Block:
     """Blocks in which nobody has looked stay as they were, and compiled."""
     return block.with_columns(audited=None) if np.isnan(block.audited).all() else block
-
-
-def labelled_of(block: Block) -> np.ndarray:
-    return block.labelled

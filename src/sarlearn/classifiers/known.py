@@ -20,9 +20,9 @@ from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._engine.kernels import logits
 from sarlearn._engine.known import HeldSAREM, KnownPrior, run_held, run_known
-from sarlearn._engine.logistic import fit_logistic, weight_of
+from sarlearn._engine.logistic import fit_logistic
 from sarlearn._engine.newton import Iterate
-from sarlearn._engine.propensity import KnownPropensity, label_share, watch
+from sarlearn._engine.propensity import KnownPropensity, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
 from sarlearn._validation import check_propensity
@@ -191,7 +191,7 @@ class KnownPropensityClassifier(PUClassifier):
             refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
         audits = audited, audit_probability, audit_round
         given = self._input(X, y, sample_weight, *audits, propensity=e)
-        prior = known_prior(self.class_prior, given.rows)
+        prior = known_prior(self.class_prior, given.rows.label_share())
         if prior is not None and (self.method == "weighting" or self.classifier is not None):
             raise ValueError("class_prior is for method='em' with logistic regression.")
         if propensity is None:
@@ -202,7 +202,8 @@ class KnownPropensityClassifier(PUClassifier):
             warn(InputWarning("no-propensity", text))
         fit_known(self, given, prior)
         self.propensity_ = float(e) if np.ndim(e) == 0 else None
-        store_evidence(self, given, prior)
+        if store_evidence(self, given, prior):
+            self._shift_to_mean(given)
         return self
 
     def _propensity(self, X, propensity=None) -> np.ndarray:
@@ -284,13 +285,11 @@ def fit_known(model, given: Input, prior: KnownPrior | None = None) -> None:
 
 
 def _fit_estimator(model, given: Input) -> None:
-    tol, report = model.tol or TOLERANCE[model.stop], reporter(model, model.max_iter)
     side = EstimatorSide(given.X, model.classifier, "classifier")
-    em = EstimatorEM.on_rows(side, given.rows)
-    em.start()
-    result = run_estimators(em, model.stop, model.window, tol, model.max_iter, report)
+    em = EstimatorEM(given.rows, side)
+    result = run_estimators(em, **model._loop())
     model.classifier_ = side.fitted
-    store_result(model, result, em.class_prior, label_share(given.rows))
+    store_result(model, result, em.class_prior, given.rows.label_share())
 
 
 def _fit_em(model, rows: Rows, prior: KnownPrior | None) -> None:
@@ -309,7 +308,7 @@ def _fit_em(model, rows: Rows, prior: KnownPrior | None) -> None:
         em = HeldSAREM(rows, em.propensity, decay=1.0, C=model.C, penalty=penalty)
         result = run_held(em, model.stop, model.window, tol, model.max_iter, report)
     _store_classifier(model, em.coefficients)
-    store_result(model, result, em.class_prior, label_share(rows))
+    store_result(model, result, em.class_prior, rows.label_share())
 
 
 def _store_classifier(model, theta: np.ndarray) -> None:
@@ -322,7 +321,7 @@ def _fit_weighting(model, rows: Rows) -> None:
             "classifier is for method='em'; method='weighting' fits logistic regression, "
             "since other classifiers take no negative weights."
         )
-    total = rows.total(weight_of)
+    total = rows.total_weight()
     prior = rows.total(_weighted_sum, inverse_targets) / total
     if prior >= 1:
         raise ValueError(
@@ -348,7 +347,7 @@ def _fit_weighting(model, rows: Rows) -> None:
     _store_classifier(model, rows.units.to_user(fit.theta))
     result = EMResult(fit.passes, fit.converged, history.as_dict())
     mean = rows.total(_weighted_sum, Probabilities(fit.theta)) / total
-    store_result(model, result, mean, label_share(rows))
+    store_result(model, result, mean, rows.label_share())
 
 
 def inverse_targets(block: Block) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._compat import fit_context
-from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.propensity import group_rows
 from sarlearn._engine.stopping import History
 from sarlearn._validation import FEW_LABELS, resolve_features
@@ -123,7 +123,7 @@ class MultiSCARClassifier(LearnsPropensity):
                 "MultiSCARClassifier needs discrete columns. Bin them, or use SAREMClassifier."
             )
         self.strata_, rows = grouped
-        codes = rows.gather(_codes)
+        codes = rows.column("codes") if len(columns) else np.zeros(X.shape[0], dtype=np.intp)
         self.estimators_, self.label_frequencies_ = [], np.zeros(len(self.strata_))
         weight = np.ones(X.shape[0]) if weight is None else weight
         positives = 0.0
@@ -166,14 +166,7 @@ class MultiSCARClassifier(LearnsPropensity):
     def _fit_stratum(self, X, labelled, weight):
         if labelled.all() or not labelled.any():
             return None
-        model = SAREMClassifier(
-            decay=self.decay,
-            C=self.C,
-            stop=self.stop,
-            window=self.window,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+        model = SAREMClassifier(**{name: getattr(self, name) for name in EM_CONSTRAINTS})
         rows = RowBlocks(X).attach(labelled=labelled, weight=weight)
         return model._fit_rows(rows, np.array([False, True]))
 
@@ -212,10 +205,6 @@ class MultiSCARClassifier(LearnsPropensity):
 
     def _propensity(self, X) -> np.ndarray:
         return self._by_stratum(X, lambda stratum, X: self.label_frequencies_[stratum])
-
-
-def _codes(block: Block) -> np.ndarray:
-    return np.zeros(block.n_rows, dtype=np.intp) if block.codes is None else block.codes
 
 
 def _dense(X):

@@ -7,24 +7,23 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
 
-from sarlearn._compat import Interval, StrOptions, fit_context
+from sarlearn._compat import Interval, fit_context
 from sarlearn._engine.blocks import Block, RowBlocks
-from sarlearn._engine.chances import LINKS, ChanceFit, chance_terms, fit_chances, posterior_terms
+from sarlearn._engine.chances import ChanceFit, Models, fit_chances, models_at, posterior_terms
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.known import KnownPrior
 from sarlearn._validation import (
     check_audited,
-    check_class_prior,
     check_weights,
     encode_labels,
     encode_new_labels,
+    number_column,
     resolve_features,
     validate_data,
 )
 from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._store import KNOWN_PRIOR, store_range
-from sarlearn.classifiers._visits import check_chances, check_offset, check_visits
+from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_range
 from sarlearn.classifiers.base import Input, PUClassifier, warn_not_converged
 from sarlearn.exceptions import TrustWarning, warn
 
@@ -63,9 +62,6 @@ class RepeatedSARClassifier(PUClassifier):
         of a survey, ``{"mean": 0.12, "standard_error": 0.02}``. It is part of the likelihood.
     C, propensity_C : float > 0 or inf, default=1e6
         Inverse strength of the L2 penalties; the default hardly penalises.
-    link, propensity_link : {"logit", "cloglog"}, default="logit"
-        Of the class model and of the propensity. With the complementary log-log link and
-        ``propensity_offset = log(effort)``, labels come at a constant rate during the effort.
     tol : float > 0, default=1e-12
         The climb ends when a step promises less gain in log-likelihood per row.
     max_iter : int >= 1, default=500
@@ -87,7 +83,7 @@ class RepeatedSARClassifier(PUClassifier):
     label_frequency_ : float
         Share of the positives that is labelled at some chance.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        Of the class model, on the scale of its link.
+        Of the class model, in logits.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_attributes) and (1,)
         Of the propensity: first those of ``propensity_features``, then those of ``chances``.
     propensity_terms_ : list of str
@@ -131,8 +127,6 @@ class RepeatedSARClassifier(PUClassifier):
         **KNOWN_PRIOR,
         "C": [Interval(Real, 0, None, closed="right")],
         "propensity_C": [Interval(Real, 0, None, closed="right")],
-        "link": [StrOptions(set(LINKS))],
-        "propensity_link": [StrOptions(set(LINKS))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -145,8 +139,6 @@ class RepeatedSARClassifier(PUClassifier):
         class_prior=None,
         C=1e6,
         propensity_C=1e6,
-        link="logit",
-        propensity_link="logit",
         tol=1e-12,
         max_iter=500,
     ):
@@ -155,22 +147,11 @@ class RepeatedSARClassifier(PUClassifier):
         self.class_prior = class_prior
         self.C = C
         self.propensity_C = propensity_C
-        self.link = link
-        self.propensity_link = propensity_link
         self.tol = tol
         self.max_iter = max_iter
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X,
-        y,
-        chances=None,
-        sample_weight=None,
-        audited=None,
-        offset=None,
-        propensity_offset=None,
-    ):
+    def fit(self, X, y, chances=None, sample_weight=None, audited=None):
         """Learn ``f`` and ``e`` from the labels of all chances.
 
         Parameters
@@ -187,10 +168,6 @@ class RepeatedSARClassifier(PUClassifier):
             How many rows each row stands for.
         audited : array-like of shape (n_rows,), default=None
             The true class, 1 or 0, where someone has looked; missing elsewhere.
-        offset : array-like of shape (n_rows,), default=None
-            Added to the predictor of the class model.
-        propensity_offset : array-like of shape (n_rows,) or (n_rows, n_chances), default=None
-            Added to that of the propensity: log effort, for one.
 
         Returns
         -------
@@ -203,7 +180,6 @@ class RepeatedSARClassifier(PUClassifier):
             kept = weight > 0
             X, y, weight = X[kept], y[kept], weight[kept]
             chances, audited = _part(chances, kept), _part(audited, kept)
-            offset, propensity_offset = _part(offset, kept), _part(propensity_offset, kept)
         visits = self._visits(y, X.shape[0])
         self.n_chances_, labelled = visits.shape[1], (visits == 1).any(axis=1)
         known = None if audited is None else check_audited(audited, labelled)
@@ -220,18 +196,14 @@ class RepeatedSARClassifier(PUClassifier):
             chances=attributes,
             weight=weight,
             audited=known,
-            offset=check_offset(offset, (X.shape[0],), "offset"),
-            chance_offset=check_offset(propensity_offset, visits.shape, "propensity_offset"),
         )
         share = float(np.average(labelled, weights=weight))
-        known_prior = check_class_prior(self.class_prior, share)
-        prior = None if known_prior is None else KnownPrior(*known_prior)
-        given = self._class_rows(Input(conditioned(rows), X))  # type: ignore[assignment]
+        prior = known_prior(self.class_prior, share)
+        given = self._class_rows(Input(conditioned(rows), X))
         fit = fit_chances(
-            given.rows,  # type: ignore[attr-defined]
+            given.rows,
             C=self.C,
             propensity_C=self.propensity_C,
-            links=(self.link, self.propensity_link),
             tol=self.tol,
             max_iter=self.max_iter,
             known=prior,
@@ -317,9 +289,6 @@ class RepeatedSARClassifier(PUClassifier):
         if not fit.converged:
             warn_not_converged(self.max_iter)
 
-    def _class_probability(self, X) -> np.ndarray:
-        return LINKS[self.link](self._logit(X)).p
-
     def predict_propensity(self, X, chances=None) -> np.ndarray:
         """``e``: the chance that a positive row like this is labelled, at each chance.
 
@@ -338,8 +307,8 @@ class RepeatedSARClassifier(PUClassifier):
         X = self._check_predict(X)
         n_chances = 1 if chances is None else np.shape(chances)[1]
         block = self._block(X, np.zeros((X.shape[0], n_chances)), chances)
-        _, of_e = self._terms(block)
-        return of_e.p[:, 0] if chances is None else of_e.p
+        e = self._models(block).e
+        return e[:, 0] if chances is None else e
 
     def predict_posterior(self, X, s, chances=None, audited=None) -> np.ndarray:
         """``P(y=1|x, s)``: 1 for rows labelled at some chance.
@@ -364,7 +333,7 @@ class RepeatedSARClassifier(PUClassifier):
         block = self._labelled_block(X, s, chances)
         if audited is not None:
             block.audited = check_audited(audited, (block.visits == 1).any(axis=1))
-        return posterior_terms(block, *self._terms(block))[0].target
+        return posterior_terms(block, self._models(block))[0].target
 
     def score(self, X, y, sample_weight=None, chances=None) -> float:
         """Mean of ``log P(s|x)`` over the rows: the labels of all chances of a row together.
@@ -386,7 +355,7 @@ class RepeatedSARClassifier(PUClassifier):
         """
         X = self._check_predict(X)
         block = self._labelled_block(X, y, chances)
-        chance = posterior_terms(block, *self._terms(block))[0].chance
+        chance = posterior_terms(block, self._models(block))[0].chance
         return float(np.average(np.log(chance), weights=check_weights(sample_weight, chance)))
 
     def _labelled_block(self, X, s, chances) -> Block:
@@ -404,10 +373,10 @@ class RepeatedSARClassifier(PUClassifier):
             )
         return Block(slice(0, X.shape[0]), X, visits=visits, chances=attributes)
 
-    def _terms(self, block: Block):
+    def _models(self, block: Block) -> Models:
         theta = np.append(self.coef_[0], self.intercept_)
         phi = np.append(self.propensity_coef_[0], self.propensity_intercept_)
-        return chance_terms(block, theta, phi, (self.link, self.propensity_link))
+        return models_at(block, theta, phi)
 
 
 def _part(values, kept: np.ndarray):
@@ -419,3 +388,55 @@ def _part(values, kept: np.ndarray):
 def _has_gaps(y) -> bool:
     values = np.asarray(y, dtype=object)
     return bool(np.any(values != values)) or any(value is None for value in values.ravel())
+
+
+def check_visits(s, n_rows: int, *, needs_label: bool = True) -> np.ndarray:
+    """Labels of several chances as float64 of shape (n_rows, n_chances), gaps as NaN."""
+    if hasattr(s, "to_numpy"):
+        s = s.to_numpy()
+    visits = np.asarray(s)
+    if visits.ndim != 2 or len(visits) != n_rows:
+        raise ValueError(
+            f"The labels of several chances form a table of {n_rows} rows, one column per chance; "
+            f"got shape {visits.shape}."
+        )
+    columns = [number_column(column, f"chance {j}", n_rows) for j, column in enumerate(visits.T)]
+    visits = np.column_stack(columns)
+    odd = ~(np.isnan(visits) | (visits == 0) | (visits == 1))
+    if odd.any():
+        row, chance = np.argwhere(odd)[0]
+        raise ValueError(
+            "Labels of chances must be 1 (labelled), 0 (not labelled) or missing; row "
+            f"{row}, chance {chance} has {visits[row, chance]:g}."
+        )
+    if needs_label:
+        empty = np.isnan(visits).all(axis=0)
+        if empty.any():
+            raise ValueError(f"Chance {int(np.argmax(empty))} is missing in every row.")
+        if not (visits == 1).any():
+            raise ValueError(
+                f"No row is labelled at any of the {visits.shape[1]} chances: nothing can be "
+                "learned about the positives."
+            )
+    return visits
+
+
+def check_chances(chances, visits: np.ndarray) -> np.ndarray:
+    """Attributes of chances as float64 of shape (n_rows, n_chances, n_attributes)."""
+    if chances is None:
+        return np.empty((*visits.shape, 0))
+    values = np.asarray(chances, dtype=np.float64)
+    values = values[:, :, None] if values.ndim == 2 else values
+    if values.ndim != 3 or values.shape[:2] != visits.shape:
+        raise ValueError(
+            f"chances must have the shape {visits.shape} of the labels, and one more axis for "
+            f"several attributes; got {np.shape(chances)}."
+        )
+    bad = ~np.isfinite(values) & ~np.isnan(visits)[:, :, None]
+    if bad.any():
+        row, chance, attribute = np.argwhere(bad)[0]
+        raise ValueError(
+            f"chances holds {values[row, chance, attribute]!s} in row {row}, chance {chance}, "
+            f"attribute {attribute}, where there is a label."
+        )
+    return np.where(np.isnan(visits)[:, :, None], 0.0, values)

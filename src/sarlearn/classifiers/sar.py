@@ -249,7 +249,7 @@ class SARClassifier(LearnsPropensity):
         chosen = Columns(self.classifier_features_, columns, coded, auto)
         if not self.single_sample:
             given = replace(given, rows=with_background(given.rows))
-        prior = known_prior(self.class_prior, given.rows)
+        prior = known_prior(self.class_prior, given.rows.label_share())
         settings = Settings(
             models,
             self.n_folds,
@@ -382,13 +382,6 @@ class SARClassifier(LearnsPropensity):
     def _propensity(self, X) -> np.ndarray:
         return expit(self.attributes_.dense(X) @ self.phi_[:-1] + self.phi_[-1])
 
-    def _fitted_logit(self, given: Input) -> np.ndarray:
-        args = self.class_logit_, self.terms_, self.classifier_features_
-        return given.rows.gather(_logits, *args)
-
-    def _shift_to(self, shift: float) -> None:
-        self.class_logit_.coef[-1] += shift
-
 
 def with_background(rows: Rows) -> Rows:
     """Rows that were sampled apart: the background counts many times the labelled rows.
@@ -411,10 +404,6 @@ def _two_weights(block: Block) -> np.ndarray:
 def _weighted(block: Block, ratio: float) -> Block:
     weight = weights(block)
     return block.with_columns(weight=np.where(block.labelled, weight, ratio * weight))
-
-
-def _logits(block: Block, class_logit, terms, columns: np.ndarray) -> np.ndarray:
-    return class_logit.logit(block.matrix[:, columns], terms, block.matrix)
 
 
 def _refuse_sparse_gaps(X) -> None:

@@ -11,24 +11,13 @@ from sarlearn._compat import (
     Interval,
     fit_context,
     one_blas_thread,
-    reporter,
     with_callbacks,
 )
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.em import labels_of
-from sarlearn._engine.em_any import (
-    EstimatorEM,
-    EstimatorSide,
-    LogisticSide,
-    audits_of,
-    run_estimators,
-    weights_of,
-)
+from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, LogisticSide, run_estimators
 from sarlearn._engine.known import KnownPrior
-from sarlearn._engine.propensity import label_share
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
-from sarlearn._engine.stopping import TOLERANCE
 from sarlearn._validation import resolve_features
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence
@@ -252,12 +241,14 @@ class SAREMClassifier(LearnsPropensity):
         found = self._class_rows(found)
         if not self.single_sample:
             found = replace(found, rows=with_background(found.rows))
-        prior = known_prior(self.class_prior, found.rows)
+        prior = known_prior(self.class_prior, found.rows.label_share())
         if self.classifier is not None or self.propensity_estimator is not None:
             self._fit_estimators(found, prior)
         else:
             self._fit_rows(found.rows, self.classes_, prior)
-        if not store_evidence(self, found, prior) and not self.single_sample:
+        if store_evidence(self, found, prior):
+            self._shift_to_mean(found)
+        elif not self.single_sample:
             self.class_prior_ = self.label_frequency_ = np.nan
         return self
 
@@ -271,12 +262,8 @@ class SAREMClassifier(LearnsPropensity):
                 decay=self.decay,
                 C=self.C,
                 propensity_C=self.propensity_C,
-                stop=self.stop,
-                window=self.window,
-                tol=self.tol,
-                max_iter=self.max_iter,
                 prior=prior,
-                report=reporter(self, self.max_iter),
+                **self._loop(),
             )
         bare, n_strata = fit.n_strata
         if bare:
@@ -290,7 +277,7 @@ class SAREMClassifier(LearnsPropensity):
         self.propensity_coef_ = fit.propensity_theta[None, :-1]
         self.propensity_intercept_ = fit.propensity_theta[-1:]
         self.class_prior_from_labels_ = float(fit.labels_only)
-        self._store(fit.result, fit.class_prior, label_share(rows))
+        self._store(fit.result, fit.class_prior, rows.label_share())
         return self
 
     def _columns(self, n_columns: int) -> np.ndarray:
@@ -306,14 +293,11 @@ class SAREMClassifier(LearnsPropensity):
                 "class_prior is for logistic models here; SARClassifier(class_models=[...], "
                 "class_prior=...) takes any classifier."
             )
-        X, rows = given.X, given.rows
-        labelled, weight = rows.gather(labels_of) == 1, rows.gather(weights_of)
+        X = given.X
         f, e = self._sides(X, self._columns(X.shape[1]))
-        em = EstimatorEM(f, e, labelled, weight, self.decay, audits_of(rows))
-        tol, report = self.tol or TOLERANCE[self.stop], reporter(self, self.max_iter)
+        em = EstimatorEM(given.rows, f, e, self.decay)
         with one_blas_thread():
-            em.start()
-            result = run_estimators(em, self.stop, self.window, tol, self.max_iter, report)
+            result = run_estimators(em, **self._loop())
         if isinstance(f, LogisticSide):
             self.coef_ = np.zeros((1, X.shape[1]))
             self.coef_[0, self.classifier_features_] = f.theta[:-1]
@@ -325,7 +309,7 @@ class SAREMClassifier(LearnsPropensity):
         else:
             self.propensity_estimator_ = e.fitted
         self.class_prior_from_labels_ = float(em.class_prior)
-        self._store(result, em.class_prior, label_share(rows))
+        self._store(result, em.class_prior, given.rows.label_share())
 
     def _sides(self, X, columns):
         if self.propensity_estimator is not None and not len(columns):

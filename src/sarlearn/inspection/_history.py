@@ -6,11 +6,10 @@ import numpy as np
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block, RowBlocks
-from sarlearn._engine.chances import chance_terms, fit_chances
+from sarlearn._engine.chances import Models, fit_chances, models_at
 from sarlearn._engine.columns import conditioned
 from sarlearn._view.refits import check_count, generators
-from sarlearn.classifiers._visits import check_visits
-from sarlearn.classifiers.repeated import RepeatedSARClassifier
+from sarlearn.classifiers.repeated import RepeatedSARClassifier, check_visits
 
 __all__ = ["HistoryTestResult", "history_test"]
 
@@ -113,7 +112,7 @@ def history_test(
     X = model._check_predict(X)
     visits = check_visits(s, X.shape[0])
     block = model._block(X, visits, chances)
-    observed, expected = _counts(block, *model._terms(block))
+    observed, expected = _counts(block, model._models(block))
     found = _chi_square(observed, expected)
     drawn = []
     for rng in generators(random_state, n_draws):
@@ -125,13 +124,11 @@ def history_test(
             conditioned(rows),
             C=model.C,
             propensity_C=model.propensity_C,
-            links=(model.link, model.propensity_link),
             tol=1e-8,
-            starts=(float(np.clip(np.mean(model._terms(block)[1].p), 0.02, 0.98)),),
+            starts=(float(np.clip(np.mean(model._models(block).e), 0.02, 0.98)),),
         )
         again = Block(block.rows, X, visits=simulated, chances=block.chances)
-        links = (model.link, model.propensity_link)
-        drawn.append(_chi_square(*_counts(again, *chance_terms(again, fit.theta, fit.phi, links))))
+        drawn.append(_chi_square(*_counts(again, models_at(again, fit.theta, fit.phi))))
     values = np.array(drawn)
     return HistoryTestResult(
         p_value=float((1 + np.sum(values >= found)) / (1 + len(values))),
@@ -143,15 +140,15 @@ def history_test(
 
 
 def _simulated(model, block: Block, rng) -> np.ndarray:
-    of_f, of_e = model._terms(block)
-    y = rng.random(block.n_rows) < of_f.p
-    labels = y[:, None] & (rng.random(of_e.p.shape) < of_e.p)
+    models = model._models(block)
+    y = rng.random(block.n_rows) < models.f
+    labels = y[:, None] & (rng.random(models.e.shape) < models.e)
     return np.where(np.isnan(block.visits), np.nan, labels)
 
 
-def _counts(block: Block, of_f, of_e) -> tuple[dict[str, float], dict[str, float]]:
+def _counts(block: Block, models: Models) -> tuple[dict[str, float], dict[str, float]]:
     by_history = block.visits.shape[1] <= MOST_CHANCES
-    return (_histories if by_history else _numbers)(block.visits, of_f.p, of_e.p)
+    return (_histories if by_history else _numbers)(block.visits, models.f, models.e)
 
 
 def _histories(visits, f, e) -> tuple[dict[str, float], dict[str, float]]:

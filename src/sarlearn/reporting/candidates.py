@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from sarlearn._engine.logistic import mean_of_sigmoids, shift_for_mean
+from sarlearn._engine.likelihood import mean_of_sigmoids, shift_for_mean
 from sarlearn._view.parts import Parts, value_text
 from sarlearn.reporting.effects import Z_95
 
