@@ -6,13 +6,12 @@ than scoring a hundred thousand rows. A model is numbers, text, arrays, lists an
 no more than their attributes; what keeps its state in compiled code cannot be saved.
 """
 
-import contextlib
+import builtins
 import importlib
 import io
 import json
 import os
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -28,17 +27,14 @@ _FORMAT = "sarlearn-model"
 _PROTOCOL = 2
 _SCHEMA = "schema.json"
 _SCALARS = (bool, int, float, str)
-_CONTAINERS: dict[type, str] = {list: "ListNode", tuple: "TupleNode"}
-_KEY_TYPES = {"str": str, "int": int}
+_KEYS = (str, int)
 # More than any model of this package takes; and the JSON of its lists and dicts, which take far
 # more memory than text.
 MAX_BYTES = 2**28
 _MOST_VALUES = 2_000_000
 _CHUNK = 2**20
-# Parts of estimators that are none themselves.
-_PLAIN_TYPES = {
-    "sklearn.calibration._CalibratedClassifier",
-}
+# A part of estimators that is none itself.
+_PLAIN_TYPE = "sklearn.calibration._CalibratedClassifier"
 
 
 @dataclass(frozen=True)
@@ -96,11 +92,9 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
     ...     sarlearn.saving.load(path).predict([[1.0]])
     array([1])
     """
-    import sklearn
-
     content = {
         "format": _FORMAT,
-        "versions": {"sarlearn": __version__, "scikit-learn": sklearn.__version__},
+        "versions": _versions(),
         "notes": dict(notes or {}),
         "model": model,
     }
@@ -185,8 +179,16 @@ def load_file(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> SavedMo
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file {path}.")
-    with _telling_what_is_wrong(path, max_bytes), zipfile.ZipFile(path) as archive:
-        content = _Reader(archive, max_bytes).content()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            content = _Reader(archive, max_bytes).content()
+    except _Refused as error:
+        raise ValueError(f"{path} {error}") from None
+    except Exception as error:  # zip, JSON, NumPy or attribute errors, by where it is damaged
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise ValueError(
+            f"{path} is not a model saved by sarlearn, or it is damaged ({reason})."
+        ) from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(
             f"{path} holds a {type(content).__name__}, not a model saved by sarlearn.save."
@@ -200,41 +202,24 @@ def load_file(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> SavedMo
     return SavedModel(model, content["versions"], content["notes"])
 
 
-class _Unknown(Exception):
-    """What no model file may hold."""
+class _Refused(Exception):
+    """What is wrong with a file, as a sentence about it."""
 
 
-class _TooLarge(Exception):
-    """A file that unpacks to more than it may."""
+def _no_part(what: str) -> _Refused:
+    return _Refused(f"holds {what}, which is no part of a saved model and was not built.")
 
 
-@contextlib.contextmanager
-def _telling_what_is_wrong(path: Path, max_bytes: int) -> Iterator[None]:
-    try:
-        yield
-    except _Unknown as error:
-        raise ValueError(
-            f"{path} holds {error}, which is no part of a saved model and was not built."
-        ) from None
-    except _TooLarge:
-        raise ValueError(
-            f"{path} unpacks to more than the {max_bytes:,} bytes allowed. If you trust it, raise "
-            "max_bytes in sarlearn.load."
-        ) from None
-    except Exception as error:  # zip, JSON, NumPy or attribute errors, by where it is damaged
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise ValueError(
-            f"{path} is not a model saved by sarlearn, or it is damaged ({reason})."
-        ) from error
+def _versions() -> dict[str, str]:
+    import sklearn
+
+    return {"sarlearn": __version__, "scikit-learn": sklearn.__version__}
 
 
 def _warn_of_versions(path: Path, versions: dict[str, str]) -> None:
-    import sklearn
-
     from sarlearn.exceptions import DataWarning, warn
 
-    running = {"sarlearn": __version__, "scikit-learn": sklearn.__version__}
-    for library, version in running.items():
+    for library, version in _versions().items():
         if versions.get(library) != version:
             text = (
                 f"{path} was saved with {library} {versions.get(library)}, and this is {version}: "
@@ -253,18 +238,17 @@ class _Writer:
         kind = type(value)
         if value is None or kind in _SCALARS:
             return _named(str, "JsonNode") | {"content": json.dumps(value), "is_json": True}
-        if kind in _CONTAINERS:
-            return _named(kind, _CONTAINERS[kind]) | {"content": [self.node(v) for v in value]}
-        if kind is dict and {type(key) for key in value} <= {*_KEY_TYPES.values()}:
+        if kind in (list, tuple):
+            loader = "ListNode" if kind is list else "TupleNode"
+            return _named(kind, loader) | {"content": [self.node(item) for item in value]}
+        if kind is dict and {type(key) for key in value} <= {*_KEYS}:
             return _named(dict, "DictNode") | {
                 "content": {str(key): self.node(item) for key, item in value.items()},
                 "key_types": self.node([type(key) for key in value]),
             }
         if kind is np.ndarray or isinstance(value, np.generic):
             return self._array(value)
-        if isinstance(value, np.dtype):
-            return _named(np.dtype, "DTypeNode") | {"content": self.node(np.empty(0, value))}
-        if kind is type and (value in _SCALARS or issubclass(value, np.generic)):
+        if isinstance(value, type) and _is_plain(value):
             return _named(value, "TypeNode")
         return self._object(value)
 
@@ -297,15 +281,15 @@ class _Reader:
     """Builds what the nodes of a file stand for, and counts the bytes as it unpacks them."""
 
     def __init__(self, archive: zipfile.ZipFile, max_bytes: int):
-        self._archive, self._left = archive, max_bytes
+        self._archive, self._most, self._left = archive, max_bytes, max_bytes
 
     def content(self) -> Any:
         text = self._unpacked(_SCHEMA)
         if sum(map(text.count, (b"{", b"[", b","))) > _MOST_VALUES:
-            raise _Unknown(f"more than {_MOST_VALUES:,} values")
+            raise _no_part(f"more than {_MOST_VALUES:,} values")
         schema = json.loads(text)
         if schema.get("protocol") != _PROTOCOL:
-            raise _Unknown(f"protocol {schema.get('protocol')!r}")
+            raise _no_part(f"protocol {schema.get('protocol')!r}")
         return self._value(schema)
 
     def _unpacked(self, name: str) -> bytes:
@@ -315,36 +299,44 @@ class _Reader:
             while chunk := part.read(_CHUNK):
                 self._left -= len(chunk)
                 if self._left < 0:
-                    raise _TooLarge
+                    raise _Refused(
+                        f"unpacks to more than the {self._most:,} bytes allowed. If you trust it, "
+                        "raise max_bytes in sarlearn.load."
+                    )
                 parts.append(chunk)
         return b"".join(parts)
 
     def _value(self, node: dict[str, Any]) -> Any:
-        readers = {
-            "JsonNode": lambda node: json.loads(node["content"]),
-            "ListNode": lambda node: [*map(self._value, _content(node, "builtins.list"))],
-            "TupleNode": lambda node: (*map(self._value, _content(node, "builtins.tuple")),),
-            "DictNode": self._dict,
-            "NdArrayNode": self._array,
-            "DTypeNode": lambda node: self._value(node["content"]).dtype,
-            "TypeNode": _type,
-            "ObjectNode": self._object,
-        }
-        if node["__loader__"] not in readers:
-            raise _Unknown(f"{_name_of(node)} ({node['__loader__']})")
-        return readers[node["__loader__"]](node)
+        loader, module, name = node["__loader__"], node["__module__"], node["__class__"]
+        match loader, f"{module}.{name}":
+            case "JsonNode", _:
+                return json.loads(node["content"])
+            case "ListNode", "builtins.list":
+                return [*map(self._value, node["content"])]
+            case "TupleNode", "builtins.tuple":
+                return (*map(self._value, node["content"]),)
+            case "DictNode", "builtins.dict":
+                return self._dict(node)
+            case "NdArrayNode", "numpy.ndarray":
+                return self._array(node)
+            case "NdArrayNode", _:
+                return _type(module, name)(self._array(node))
+            case "TypeNode", _:
+                return _type(module, name)
+            case "ObjectNode", full if _is_safe(full):
+                return self._object(node)
+        raise _no_part(f"{module}.{name} ({loader})")
 
     def _dict(self, node: dict[str, Any]) -> dict:
-        content, kinds = _content(node, "builtins.dict"), self._value(node["key_types"])
-        if not {*kinds} <= {*_KEY_TYPES.values()}:
-            raise _Unknown("a dict with other keys than text and whole numbers")
-        pairs = zip(kinds, content.items(), strict=True)
+        kinds = self._value(node["key_types"])
+        if not {*kinds} <= {*_KEYS}:
+            raise _no_part("a dict with other keys than text and whole numbers")
+        pairs = zip(kinds, node["content"].items(), strict=True)
         return {kind(key): self._value(item) for kind, (key, item) in pairs}
 
-    def _array(self, node: dict[str, Any]) -> Any:
+    def _array(self, node: dict[str, Any]) -> np.ndarray:
         if node["type"] == "numpy":
-            found = np.load(io.BytesIO(self._unpacked(node["file"])), allow_pickle=False)
-            return found if _name_of(node) == "numpy.ndarray" else _scalar_type(node)(found)
+            return np.load(io.BytesIO(self._unpacked(node["file"])), allow_pickle=False)
         items, shape = [*map(self._value, node["content"])], self._value(node["shape"])
         if len(shape) != 1:
             return np.array(items, dtype=object).reshape(shape)
@@ -353,9 +345,6 @@ class _Reader:
         return out
 
     def _object(self, node: dict[str, Any]) -> Any:
-        name = _name_of(node)
-        if not _is_safe(name):
-            raise _Unknown(name)
         kind = getattr(importlib.import_module(node["__module__"]), node["__class__"])
         state, out = self._value(node["content"]), kind.__new__(kind)
         if hasattr(out, "__setstate__"):
@@ -381,13 +370,7 @@ def _is_safe(name: str) -> bool:
     if not isinstance(found, type):
         return False
     own = library == __package__ and is_dataclass(found)
-    return own or name in _PLAIN_TYPES or issubclass(found, BaseEstimator)
-
-
-def _content(node: dict[str, Any], name: str) -> Any:
-    if _name_of(node) != name:
-        raise _Unknown(_name_of(node))
-    return node["content"]
+    return own or name == _PLAIN_TYPE or issubclass(found, BaseEstimator)
 
 
 def _named(kind: type, loader: str) -> dict[str, Any]:
@@ -398,18 +381,13 @@ def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__name__}"
 
 
-def _name_of(node: dict[str, Any]) -> str:
-    return f"{node['__module__']}.{node['__class__']}"
-
-
-def _type(node: dict[str, Any]) -> type:
-    by_name = {_full_name(kind): kind for kind in _SCALARS}
-    return by_name.get(_name_of(node)) or _scalar_type(node)
-
-
-def _scalar_type(node: dict[str, Any]) -> type:
-    """A type of NumPy's numbers and texts."""
-    found = getattr(np, str(node["__class__"]), None) if node["__module__"] == "numpy" else None
-    if isinstance(found, type) and issubclass(found, np.generic):
+def _type(module: str, name: str) -> type:
+    found = getattr({"builtins": builtins, "numpy": np}.get(module), name, None)
+    if isinstance(found, type) and _is_plain(found):
         return found
-    raise _Unknown(_name_of(node))
+    raise _no_part(f"{module}.{name}")
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether a type is of plain values, or of NumPy's numbers and texts."""
+    return kind in _SCALARS or issubclass(kind, np.generic)
