@@ -47,20 +47,6 @@ def test_an_encoder_learns_the_same_from_partitions(here, people, settings):
     pd.testing.assert_index_equal(lazy.compute().index, table.index)
 
 
-def test_medians_of_large_partitions_are_near(monkeypatch):
-    from sarlearn.tables import sums as _table_sums
-    from sarlearn.tables.scales import quantiles
-
-    values = np.random.default_rng(0).lognormal(size=20_000)
-    monkeypatch.setattr(_table_sums, "SKETCH", 500)
-    parts = [_table_sums.column_sums(pd.DataFrame({"a": v}), (), ()) for v in np.split(values, 4)]
-    found = _table_sums.merged(parts)["a"]
-    (median,) = quantiles(*found.spread, (0.5,))
-    assert abs(np.mean(values < median) - 0.5) < 1 / 500
-    assert found.mean == pytest.approx(values.mean())
-    assert found.squares / 20_000 == pytest.approx(values.var())
-
-
 def test_kinds_are_told_from_all_partitions(here):
     from sarlearn import TableEncoder
 

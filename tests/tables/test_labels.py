@@ -37,7 +37,7 @@ def test_label_columns(values, labelled, library):
         (["sick", "well"], r"\(sick, well\).*--positive"),
         (["C50", "no", None], r"\(C50, no\)"),
         (list("abcdefg"), r"a, b, c, d, e, \.\.\."),
-        ([[1], [2]], "single values, not lists"),
+        ([[1], [2]], "'c' holds lists or records"),
     ],
 )
 def test_other_label_columns_are_refused_with_their_values(values, message):

@@ -167,13 +167,13 @@ class LabelledTable:
     def groups(self) -> np.ndarray | None:
         """The group of each row, where the table says so."""
         name = self.roles.groups
-        return None if name is None else words(as_frame(self.frame), [name])[:, 0]
+        return None if name is None else words(as_frame(self.frame)[name])
 
 
 def weights_of(frame, name: str) -> np.ndarray:
     """How many rows each row stands for; refuses gaps and negative numbers."""
     check_columns(frame, "--weight", [name])
-    weight = numbers(as_frame(frame), [name])[:, 0]
+    weight = numbers(as_frame(frame)[name])
     bad = ~(weight >= 0)  # also true for a gap
     if bad.any():
         row = int(np.argmax(bad))
@@ -274,7 +274,7 @@ def read_audits(
     check_audit_columns(frame, audited, probability)
     found = {"audited": parse_audited(frame[audited], audited)}
     if probability is not None:
-        found["audit_probability"] = numbers(as_frame(frame), [probability])[:, 0]
+        found["audit_probability"] = numbers(as_frame(frame)[probability])
     return found
 
 

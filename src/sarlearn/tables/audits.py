@@ -196,7 +196,7 @@ def _same(value: Any, own: Any) -> bool:
 def _numbers(filled, name: str) -> np.ndarray:
     """A column of the design, also as a spreadsheet in another language has saved it."""
     try:
-        return numbers(filled, [name])[:, 0]
+        return numbers(filled[name])
     except ValueError:
         values = [value for value in filled[name].to_list() if value is not None]
         raise ValueError(

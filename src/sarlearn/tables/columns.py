@@ -1,7 +1,6 @@
 """The columns of a data frame, of any library: what they hold, as numbers, words or dates."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -140,43 +139,6 @@ def as_frame(X):
     return frame
 
 
-def read_column(series, name: str, *, dropped: str = "", as_words: bool = False) -> ColumnReading:
-    """How a column is read: as numbers, words or dates, with its gaps and what stands out.
-
-    One that is not used, for the reason given, is only looked at.
-    """
-    dtype, n_rows = series.dtype, len(series)
-    if dropped:
-        n_gaps = int(series.is_null().sum())
-        kind = "numeric" if dtype.is_numeric() else "category"
-        known = series.head(100).drop_nulls()
-        example = str(known[0]) if len(known) else ""
-        return ColumnReading(name, kind, n_rows, n_gaps, example=example, dropped=dropped)
-    if dtype.is_nested():
-        raise ValueError(f"Column {name!r} holds lists or records ({dtype}); leave it out.")
-    if as_words or is_categorical(series):
-        return read_words(cell_counts(series, name), name, n_rows)
-    if dtype.is_numeric():
-        n_gaps = int(np.isnan(_floats(series, name, None)).sum())
-        first = next((value for value in values_of(series.head(100)) if value is not None), None)
-        return ColumnReading(
-            name,
-            "numeric",
-            n_rows,
-            n_gaps=n_gaps,
-            n_levels=int(series.n_unique()) - (n_gaps > 0),
-            example=word(first) if first is not None else "",
-        )
-    if dtype.is_temporal():
-        known = series.drop_nulls()
-        kind = "time" if str(dtype).startswith(("Duration", "Time")) else "date"
-        example = str(known[0]) if len(known) else ""
-        return ColumnReading(
-            name, kind, n_rows, n_rows - len(known), int(known.n_unique()), example
-        )
-    return read_counts(cell_counts(series, name), name, n_rows)
-
-
 def is_categorical(series) -> bool:
     """Whether the type of a column says that it holds categories."""
     import narwhals as nw
@@ -184,53 +146,100 @@ def is_categorical(series) -> bool:
     return isinstance(series.dtype, nw.Categorical | nw.Enum)
 
 
-def read_words(counts: Counter, name: str, n_rows: int) -> ColumnReading:
-    """A column that holds words, whatever they look like."""
-    first = next((value for value in counts if value is not None), None)
-    n_levels = len(counts) - (None in counts)
-    example = "" if first is None else word(first)
-    return ColumnReading(name, "category", n_rows, counts[None], n_levels, example)
+# -- cells, each different one once ----------------------------------------------------------------
 
 
-def cell_counts(series, name: str) -> Counter:
-    """How often each value of a column of objects occurs, gaps as None."""
-    if _is_text(series):
-        codes, distinct = _coded(series)
-        counts: Counter = Counter()
-        for value, count in zip(distinct, np.bincount(codes, minlength=len(distinct)), strict=True):
-            counts[value] += int(count)
-        return +counts
-    try:
-        return Counter(values_of(series))
-    except TypeError as error:
-        raise ValueError(f"Column {name!r} holds lists or records; leave it out.") from error
+def coded(series) -> tuple[np.ndarray, list]:
+    """The place of each row's value among the different ones of a column, and these.
+
+    They come in the order of the rows, every kind of gap as None; a text of nothing but spaces is
+    one, too. Work on a value is then done once, not once per row.
+    """
+    import narwhals as nw
+
+    if series.dtype == nw.String:
+        column = series.to_arrow()
+        column = column.combine_chunks() if hasattr(column, "chunks") else column
+        found = column.dictionary_encode(null_encoding="encode")
+        codes, distinct = found.indices.to_numpy(zero_copy_only=False), found.dictionary.to_pylist()
+    else:
+        gaps = series.is_null().to_list()
+        pairs = zip(gaps, series.to_list(), strict=True)
+        values = [None if gap or value != value else value for gap, value in pairs]
+        try:
+            place = {value: code for code, value in enumerate(dict.fromkeys(values))}
+        except TypeError as error:
+            raise ValueError(
+                f"Column {series.name!r} holds lists or records; leave it out."
+            ) from error
+        codes = np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
+        distinct = list(place)
+    return codes, [None if isinstance(v, str) and not v.strip(" ") else v for v in distinct]
 
 
-def read_counts(counts: Counter, name: str, n_rows: int) -> ColumnReading:
+def _spread(distinct: list, codes: np.ndarray) -> np.ndarray:
+    """One of the values per code."""
+    values = np.empty(len(distinct), dtype=object)
+    values[:] = distinct
+    return values[codes]
+
+
+def values_of(series) -> list[Any]:
+    """The values of a narwhals series as Python objects, every kind of gap as None."""
+    codes, distinct = coded(series)
+    return _spread(distinct, codes).tolist()
+
+
+def words(series) -> np.ndarray:
+    """A column as text, gaps as ``(missing)``; 3.0 and 3 are the same word."""
+    codes, distinct = coded(series)
+    return _spread([word(value) for value in distinct], codes)
+
+
+def cell_counts(series) -> Counter:
+    """How often each value of a column occurs, gaps as None."""
+    codes, distinct = coded(series)
+    counts: Counter = Counter()
+    for value, count in zip(distinct, np.bincount(codes, minlength=len(distinct)), strict=True):
+        counts[value] += int(count)
+    return +counts
+
+
+def word(value) -> str:
+    """A value as text, without spaces around it: 3 for 3.0, ``(missing)`` for a gap."""
+    if value is None:
+        return MISSING
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip(" ")
+
+
+# -- what a column is read as ----------------------------------------------------------------------
+
+
+def read_cells(counts: Counter, name: str, *, as_words: bool = False) -> ColumnReading:
     """How a column of text or objects is read, from how often each value occurs."""
-    reading = read_words(counts, name, n_rows)
-    counts.pop(None, 0)
-    if not counts:
+    n_gaps, n_rows = counts[None], counts.total()
+    counts = Counter({value: count for value, count in counts.items() if value is not None})
+    example = next((word(value) for value in counts), "")
+    reading = ColumnReading(name, "category", n_rows, n_gaps, len(counts), example)
+    if as_words or not counts:
         return reading
     if all(isinstance(value, date) for value in counts):
         reading.kind = "date"
-        return reading
-    if any(isinstance(value, time | timedelta | date) for value in counts):
+    elif any(isinstance(value, time | timedelta | date) for value in counts):
         reading.kind = "time"
-        return reading
-    if all(_is_plain_number(value) for value in counts):
+    elif all(_is_plain_number(value) for value in counts):
         reading.kind = "numeric"
-        return reading
-    if all(isinstance(value, bool) for value in counts):
-        return reading
-    cells: Counter = Counter()
-    for value, count in counts.items():
-        cells[word(value)] += count
-    _read_cells(cells, reading)
+    elif not all(isinstance(value, bool) for value in counts):
+        cells: Counter = Counter()
+        for value, count in counts.items():
+            cells[word(value)] += count
+        _read_text(cells, reading)
     return reading
 
 
-def _read_cells(cells: Counter, reading: ColumnReading) -> None:
+def _read_text(cells: Counter, reading: ColumnReading) -> None:
     """Whether text cells are numbers or dates, nearly all of them."""
     found = read_numbers(cells)
     if found is not None and is_numeric(found):
@@ -247,8 +256,7 @@ def _read_cells(cells: Counter, reading: ColumnReading) -> None:
     if dates is not None:
         reading.kind, reading.month_first = "date", month_first
         reading.set_strays(dates[1])
-        return
-    if found is not None and len(found.values) > 10 and found.strays:
+    elif found is not None and len(found.values) > 10 and found.strays:
         reading.number_share = found.share
         reading.set_strays(found.strays)
         reading.n_strays = 0  # they are words like the others
@@ -258,83 +266,44 @@ def _is_plain_number(value) -> bool:
     return isinstance(value, Number | Decimal) and not isinstance(value, bool)
 
 
-def values_of(series) -> list[Any]:
-    """The values of a narwhals series as Python objects, every kind of gap as None.
+# -- columns as numbers ----------------------------------------------------------------------------
 
-    A text of nothing but spaces is a gap, too.
+
+def numbers(series, style: NumberStyle | None = None, strays: Counter | None = None) -> np.ndarray:
+    """A column as float64, gaps as NaN. Text is read in the given style, or the one it shows.
+
+    Cells that are no numbers are gaps, and counted in ``strays``; a column of which most are none,
+    and infinities, are refused.
     """
-    if _is_text(series):
-        codes, distinct = _coded(series)
-        return _spread(distinct, codes).tolist()
-    gaps = series.is_null().to_list()
-    pairs = zip(gaps, series.to_list(), strict=True)
-    values = [None if gap or value != value else value for gap, value in pairs]
-    if series.dtype.is_numeric() or series.dtype.is_temporal():
-        return values
-    return [None if isinstance(v, str) and not v.strip(" ") else v for v in values]
-
-
-def _is_text(series) -> bool:
-    import narwhals as nw
-
-    return series.dtype == nw.String
-
-
-def _coded(series) -> tuple[np.ndarray, list[str | None]]:
-    """The place of each value of a column of text among its different ones, and these.
-
-    They come in the order of the rows, gaps as None. Work on a value is then done once, not once
-    per row.
-    """
-    column = series.to_arrow()
-    coded = (column.combine_chunks() if hasattr(column, "chunks") else column).dictionary_encode(
-        null_encoding="encode"
-    )
-    texts = coded.dictionary.to_pylist()
-    codes = coded.indices.to_numpy(zero_copy_only=False)
-    return codes, [None if text is None or not text.strip(" ") else text for text in texts]
-
-
-def _spread(distinct: list, codes: np.ndarray) -> np.ndarray:
-    """One of the values per code."""
-    values = np.empty(len(distinct), dtype=object)
-    values[:] = distinct
-    return values[codes]
-
-
-def numbers(frame, names: list[str], styles: dict[str, NumberStyle] | None = None) -> np.ndarray:
-    """Columns as float64, gaps as NaN. Text is read in the given style, or the one it shows.
-
-    Cells that are no numbers are gaps; a column of which most are none, and infinities, are
-    refused.
-    """
-    result = np.empty((len(frame), len(names)))
-    for index, name in enumerate(names):
-        result[:, index] = _floats(frame[name], name, (styles or {}).get(name))
-        if np.isinf(result[:, index]).any():
-            row = int(np.argmax(np.isinf(result[:, index])))
-            raise ValueError(f"Column {name!r} holds an infinite number, in row {row}.")
-    return result
-
-
-def _floats(series, name: str, style: NumberStyle | None) -> np.ndarray:
     if series.dtype.is_float() or series.dtype.is_integer():
-        return np.asarray(series.to_numpy(), dtype=np.float64)
-    values = values_of(series)
-    found = text_numbers(values, style)
-    known = sum(value is not None for value in values)
-    n_numbers = sum(value in found for value in values if value is not None)
-    if 2 * n_numbers < known:
-        text = next(value for value in values if value is not None and value not in found)
+        values = np.asarray(series.to_numpy(), dtype=np.float64)
+    else:
+        values = _numbers_in_cells(series, style, Counter() if strays is None else strays)
+    if np.isinf(values).any():
+        row = int(np.argmax(np.isinf(values)))
+        raise ValueError(f"Column {series.name!r} holds an infinite number, in row {row}.")
+    return values
+
+
+def _numbers_in_cells(series, style: NumberStyle | None, strays: Counter) -> np.ndarray:
+    codes, distinct = coded(series)
+    found = cell_numbers(distinct, style)
+    counts = np.bincount(codes, minlength=len(distinct)).tolist()
+    for value, count in zip(distinct, counts, strict=True):
+        if value is not None and value not in found:
+            strays[str(value)] += count
+    known = len(codes) - sum(n for value, n in zip(distinct, counts, strict=True) if value is None)
+    if 2 * strays.total() > known:
         raise ValueError(
-            f"Column {name!r} held numbers when the model was fitted; now it holds {text!r}."
+            f"Column {series.name!r} held numbers when the model was fitted; now it holds "
+            f"{next(iter(strays))!r}."
         )
-    return np.array([found.get(value, np.nan) for value in values], dtype=np.float64)
+    return np.array([found.get(value, np.nan) for value in distinct], dtype=np.float64)[codes]
 
 
-def text_numbers(values: list, style: NumberStyle | None) -> dict[Any, float]:
+def cell_numbers(values: list, style: NumberStyle | None) -> dict[Any, float]:
     """The number of each different value that is one."""
-    different = set(values) - {None}
+    different = [value for value in dict.fromkeys(values) if value is not None]
     found = {value: float(value) for value in different if not isinstance(value, str)}
     cells = Counter(value for value in different if isinstance(value, str))
     if style is None and cells:
@@ -347,15 +316,16 @@ def text_numbers(values: list, style: NumberStyle | None) -> dict[Any, float]:
     return found
 
 
-def days(series, name: str, month_first: bool = False) -> np.ndarray:
+def days(series, month_first: bool = False) -> np.ndarray:
     """Day numbers of a column of dates, NaN for gaps and for cells that are no dates."""
-    values = values_of(series)
-    found = day_numbers(set(values) - {None}, name, month_first)
-    return np.array([found.get(value, np.nan) for value in values], dtype=np.float64)
+    codes, distinct = coded(series)
+    found = cell_days(distinct, series.name, month_first)
+    return np.array([found.get(value, np.nan) for value in distinct], dtype=np.float64)[codes]
 
 
-def day_numbers(values: Iterable, name: str, month_first: bool) -> dict[Any, float]:
+def cell_days(values: list, name: str, month_first: bool) -> dict[Any, float]:
     """The day number of each value that is a date."""
+    values = [value for value in values if value is not None]
     found = {value: as_date(value) for value in values if not isinstance(value, str)}
     cells = Counter(value for value in values if isinstance(value, str))
     if cells:
@@ -367,35 +337,3 @@ def day_numbers(values: Iterable, name: str, month_first: bool) -> dict[Any, flo
             )
         found.update(read[0])
     return {value: float(day.toordinal()) for value, day in found.items()}
-
-
-def words(frame, names: list[str]) -> np.ndarray:
-    """Columns as text, gaps as ``(missing)``; 3.0 and 3 are the same word."""
-    result = np.empty((len(frame), len(names)), dtype=object)
-    for index, name in enumerate(names):
-        codes, distinct = coded_words(frame[name])
-        result[:, index] = _spread(distinct, codes)
-    return result
-
-
-def coded_words(series) -> tuple[np.ndarray, list[str]]:
-    """The place of each row's word among those of a column, and these, in the order of the rows.
-
-    One word may stand there twice: for 3 and for 3.0.
-    """
-    if _is_text(series):
-        codes, distinct = _coded(series)
-        return codes, [word(value) for value in distinct]
-    values = values_of(series)
-    place = {value: code for code, value in enumerate(dict.fromkeys(values))}
-    codes = np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
-    return codes, [word(value) for value in place]
-
-
-def word(value) -> str:
-    """A value as text, without spaces around it: 3 for 3.0, ``(missing)`` for a gap."""
-    if value is None:
-        return MISSING
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip(" ")

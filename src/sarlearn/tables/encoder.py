@@ -1,7 +1,7 @@
 """A table as people have it, read as columns of numbers: text as numbers, words as codes, days."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -16,15 +16,22 @@ from sarlearn.tables.columns import (
     MISSING,
     ColumnReading,
     as_frame,
-    coded_words,
+    coded,
     days,
     numbers,
-    read_column,
-    text_numbers,
-    values_of,
+    word,
     words,
 )
-from sarlearn.tables.scales import log_unit, tell_oddities, to_log
+from sarlearn.tables.sums import (
+    ColumnSums,
+    column_sums,
+    log_unit,
+    merged,
+    sums_of,
+    tell_oddities,
+    terms_of,
+    to_log,
+)
 
 MANY_LEVELS = 1000
 # Of a column with more levels than rows by half, and more than this, people are warned: it names
@@ -130,17 +137,8 @@ class TableEncoder(  # type: ignore[call-arg]
             return self._fit_parts(X, y)
         frame = as_frame(X)
         self._start(frame.columns)
-        for name in frame.columns:
-            out, as_words = name in self.drop, name in self.words
-            dropped = "left out" if out else ""
-            self._add(read_column(frame[name], name, dropped=dropped, as_words=as_words))
-        for name, kind in self.kinds_.items():
-            if kind == "category":
-                self._set_levels(name, Counter(words(frame, [name])[:, 0]))
-            elif kind == "date":
-                self._set_first_day(name, self._days(frame, name))
-            else:
-                self._set_scale(name, numbers(frame, [name], self.styles_)[:, 0])
+        for name in self._used():
+            self._learn(name, sums_of(frame[name], name in self.words).decided())
         self._finish()
         if self.terms:
             self.terms_ = Terms.learn(self._matrix(frame), self._varying(), self.coded())
@@ -149,24 +147,13 @@ class TableEncoder(  # type: ignore[call-arg]
 
     def _fit_parts(self, X, y):
         from sarlearn.backends import each_part
-        from sarlearn.tables.sums import column_sums, merged, terms_of
 
         if hasattr(X, "features"):  # of batches, where the label is a column, too
             X = X.of(X.features(y if isinstance(y, str) else None))
-        columns = X.features() if hasattr(X, "features") else list(X.columns)
-        self._start(columns)
+        self._start(X.features() if hasattr(X, "features") else list(X.columns))
         found = merged(each_part(X, column_sums, tuple(self.drop), tuple(self.words)))
-        for name in columns:
-            left_out = ColumnReading(name, "category", 0, dropped="left out")
-            self._add(found[name].reading if name in found else left_out)
-        for name, kind in self.kinds_.items():
-            if kind == "category":
-                self._set_levels(name, found[name].levels)
-            elif kind == "date":
-                self._set_first_day(name, np.array([found[name].low]))
-                found[name].mean -= self.first_days_[name]
-            else:
-                self._set_scale(name, *found[name].spread)
+        for name in self._used():
+            self._learn(name, found[name])
         self._finish()
         if self.terms:
             used = [found[name] for name in self.kinds_]
@@ -194,28 +181,44 @@ class TableEncoder(  # type: ignore[call-arg]
         self.levels_: dict[str, list[str]] = {}
         self.rare_levels_: dict[str, list[str]] = {}
 
-    def _add(self, reading: ColumnReading) -> None:
+    def _used(self) -> Iterator[str]:
+        """The columns to learn of, one after the other."""
+        for name in self.feature_names_in_:
+            if name in self.drop:
+                self.readings_.append(ColumnReading(name, "category", 0, dropped="left out"))
+            else:
+                yield name
+
+    def _learn(self, name: str, sums: ColumnSums) -> None:
+        reading = sums.reading
         self.readings_.append(reading)
-        if reading.dropped:
-            return
         if reading.kind == "time":
             raise ValueError(
-                f"Column {reading.name!r} holds times of day or spans of time. Turn them into "
-                "numbers, or leave the column out (--drop on the command line)."
+                f"Column {name!r} holds times of day or spans of time. Turn them into numbers, or "
+                "leave the column out (--drop on the command line)."
             )
-        self.kinds_[reading.name] = reading.kind
+        self.kinds_[name] = reading.kind
         if reading.style is not None:
-            self.styles_[reading.name] = reading.style
+            self.styles_[name] = reading.style
         if reading.n_strays:
             what = "dates" if reading.kind == "date" else "numbers"
-            _warn_of_cells(reading.name, what, reading.strays, reading.n_rows)
+            _warn_of_cells(name, what, reading.strays, reading.n_rows)
         if reading.number_share is not None:
             text = (
-                f"Column {reading.name!r} was read as words, though {reading.number_share:.0%} of "
-                f"its cells are numbers; the others hold {_shown(reading.strays, 3)}. If they mean "
+                f"Column {name!r} was read as words, though {reading.number_share:.0%} of its "
+                f"cells are numbers; the others hold {_shown(reading.strays, 3)}. If they mean "
                 "that the number is missing, make them empty (--na on the command line)."
             )
             warn(DataWarning("mostly-numbers", text))
+        if reading.kind == "category":
+            self._set_levels(name, sums.levels)
+        elif reading.kind == "date":
+            self._set_first_day(name, sums)
+        else:
+            tell_oddities(sums)
+            unit = log_unit(*sums.spread) if self.skewed == "log" else None
+            if unit is not None:
+                self.log_units_[name], reading.scale = unit, "log"
 
     def _reading(self, name: str) -> ColumnReading:
         return next(reading for reading in self.readings_ if reading.name == name)
@@ -248,19 +251,11 @@ class TableEncoder(  # type: ignore[call-arg]
         if rare:
             self.rare_levels_[name] = rare
 
-    def _set_first_day(self, name: str, ordinals: np.ndarray) -> None:
-        known = ordinals[np.isfinite(ordinals)]
-        self.first_days_[name] = int(known.min()) if len(known) else 1
+    def _set_first_day(self, name: str, sums: ColumnSums) -> None:
+        self.first_days_[name] = int(sums.low) if sums.n_known else 1
+        sums.mean -= self.first_days_[name]
         first = date.fromordinal(self.first_days_[name]).isoformat()
-        self._reading(name).notes.append(f"read as days since {first}")
-
-    def _set_scale(self, name: str, values: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Take a strongly skewed column on a logarithmic scale."""
-        tell_oddities(name, values, weights)
-        unit = log_unit(values, weights) if self.skewed == "log" else None
-        if unit is not None:
-            self.log_units_[name] = unit
-            self._reading(name).scale = "log"
+        sums.reading.notes.append(f"read as days since {first}")
 
     def _finish(self) -> None:
         """Which columns hold nothing, and the names of the columns."""
@@ -342,9 +337,9 @@ class TableEncoder(  # type: ignore[call-arg]
             if name in self.empty_:
                 out[:, j] = 0.0
             elif kind == "category":
-                codes, distinct = coded_words(frame[name])
+                codes, distinct = coded(frame[name])
                 known = self._codes_of(name)
-                out[:, j] = np.array([known.get(word, np.nan) for word in distinct])[codes]
+                out[:, j] = np.array([known.get(word(v), np.nan) for v in distinct])[codes]
             else:
                 out[:, j] = self.scaled(name, self.read(frame, name))
         return out
@@ -358,13 +353,11 @@ class TableEncoder(  # type: ignore[call-arg]
     def read(self, frame, name: str) -> np.ndarray:
         """A column as people read it: numbers, days since the first date, or words."""
         if self.kinds_[name] == "category":
-            return words(frame, [name])[:, 0]
+            return words(frame[name])
         if self.kinds_[name] == "date":
-            return self._days(frame, name) - self.first_days_[name]
-        return numbers(frame, [name], self.styles_)[:, 0]
-
-    def _days(self, frame, name: str) -> np.ndarray:
-        return days(frame[name], name, self._reading(name).month_first)
+            found = days(frame[name], self._reading(name).month_first)
+            return found - self.first_days_[name]
+        return numbers(frame[name], self.styles_.get(name))
 
     def scaled(self, name: str, values) -> np.ndarray:
         """Numbers of a column on the scale on which it enters."""
@@ -389,20 +382,19 @@ class TableEncoder(  # type: ignore[call-arg]
 
     def _warn_of_strays(self, frame) -> None:
         for name, kind in self.kinds_.items():
-            if kind != "numeric" or frame[name].dtype.is_numeric():
-                continue
-            values = values_of(frame[name])
-            read = text_numbers(values, self.styles_.get(name))
-            strays = Counter(str(v) for v in values if v is not None and v not in read)
-            if strays and 2 * strays.total() <= len(values):
-                _warn_of_cells(name, "numbers", dict(strays.most_common()), len(values))
+            if kind == "numeric":
+                strays: Counter = Counter()
+                numbers(frame[name], self.styles_.get(name), strays)
+                if strays:
+                    cells = dict(strays.most_common())
+                    _warn_of_cells(name, "numbers", cells, len(frame))
 
     def unknown_values(self, X) -> dict[str, list[str]]:
         """Words of a table that fit did not see, by column."""
         check_is_fitted(self)
         frame, found = as_frame(X), {}
         for name in self.levels_:
-            unseen = set(words(frame, [name])[:, 0]) - set(self._codes_of(name)) - {MISSING}
+            unseen = set(words(frame[name])) - set(self._codes_of(name)) - {MISSING}
             if unseen:
                 found[name] = sorted(unseen)
         return found

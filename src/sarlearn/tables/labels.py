@@ -64,11 +64,8 @@ def parse_labels(
     """
     import narwhals as nw
 
-    values = values_of(nw.from_native(column, series_only=True))
-    try:
-        different = set(values)
-    except TypeError:
-        raise ValueError(f"The label column {name!r} must hold single values, not lists.") from None
+    values = values_of(nw.from_native(column, series_only=True).alias(name))
+    different = set(values)
     options: dict[str, Sequence[str]] = {"--positive": () if positive is None else (positive,)}
     options |= {"--negative": negative, "--unlabelled": unlabelled}
     taken, checked, unknown = (

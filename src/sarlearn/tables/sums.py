@@ -1,77 +1,120 @@
-"""The columns of a table in partitions: what an encoder learns, from one pass over them.
+"""What an encoder learns of each column, from one pass over the rows, whole or in partitions.
 
-Each partition gives counts, sums and a sorted sketch of every column; together they say what the
+Each partition gives counts, moments and a sorted sketch of every column; together they say what the
 whole table would. Quantiles are exact up to :data:`SKETCH` values per partition, and beyond that
-off by at most one part in as many.
+off by at most one part in as many; those of a table in memory are exact.
 """
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from sarlearn._engine.columns import sizes, unit_of
 from sarlearn._engine.terms import LEVEL, MAX_LEVELS, VALUE, Terms
 from sarlearn._engine.terms import MISSING as GAP
+from sarlearn.exceptions import DataWarning, warn
 from sarlearn.tables.columns import (
     ColumnReading,
     as_frame,
     cell_counts,
-    day_numbers,
+    cell_days,
+    cell_numbers,
     days,
     is_categorical,
     numbers,
-    read_column,
-    read_counts,
-    read_words,
-    text_numbers,
+    read_cells,
     word,
 )
-from sarlearn.tables.scales import to_log
 
 SKETCH = 4096
 # Sketches of so many partitions are kept as they are; more become one of half as many values.
 SKETCHES = 64
+# A column is strongly skewed where its upper tail (from the median to the 99th percentile) is more
+# than this many times as long as its lower one. It is 1 for a normal, 6 for an exponential, 10 for
+# a lognormal distribution with a standard deviation of 1 in logarithms.
+TAILS = 10.0
+# With fewer different values there is no scale with a tail, and nothing odd can be told; nor with
+# fewer rows.
+LEAST_VALUES, LEAST_ROWS = 10, 50
+# What people write where a number is missing: 99, -999, and so on. One of them is told of where it
+# lies further from the other values than these from each other.
+_CODES = [sign * (10**digits - 1) for digits in range(1, 7) for sign in (-1.0, 1.0)]
+# Names of row numbers, as data frames and databases write them; others may be a time.
+_ROW_NUMBER = re.compile(
+    r"(unnamed: 0|index|level_0|rownames|(row|record|case|.*_)?[ _]?(id|nr|no|number))",
+    re.IGNORECASE,
+)
 
 
 @dataclass
 class ColumnSums:
-    """One column of some rows."""
+    """One column of some rows: numbers and days by their moments and values, others by cells."""
 
     reading: ColumnReading
     n_known: int = 0
     mean: float = 0.0
-    squares: float = 0.0  # of distances from the mean
+    deviation: float = 0.0
     low: float = np.inf
-    high: float = -np.inf
     sketch: list[tuple[np.ndarray, float]] = field(default_factory=list)
     cells: Counter = field(default_factory=Counter)  # of values, where not of a numeric type
     as_words: bool = False  # whatever the cells look like
-
-    @property
-    def n_rows(self) -> int:
-        return self.reading.n_rows
+    counts_rows: bool = False  # 0, 1, 2, ...
 
     def __iadd__(self, other: "ColumnSums"):
         n = self.n_known + other.n_known
         if other.n_known:
+            here, there = self.n_known / n, other.n_known / n
             apart = other.mean - self.mean
-            self.squares += other.squares + apart**2 * self.n_known * other.n_known / n
-            self.mean += apart * other.n_known / n
+            self.mean += apart * there
+            # hypot, since squares of very large and very small numbers are infinite or 0.
+            parts = (self.deviation, here), (other.deviation, there), (apart, here * there)
+            self.deviation = math.hypot(*(size * math.sqrt(share) for size, share in parts))
         self.n_known = n
         self.reading.n_rows += other.reading.n_rows
         self.reading.n_gaps += other.reading.n_gaps
         self.reading.example = self.reading.example or other.reading.example
         if other.reading.kind != self.reading.kind and not (self.cells or other.cells):
             self.reading.kind = other.reading.kind
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.low = min(self.low, other.low)
         self.sketch = _thinned(self.sketch + other.sketch)
         self.cells = self.cells + other.cells
+        self.counts_rows = False
         return self
 
-    @property
-    def n_gaps(self) -> int:
-        return self.reading.n_gaps + self.reading.n_strays
+    def add_numbers(self, values: np.ndarray, most: float) -> None:
+        """Numbers, of which at most so many are kept, NaN for gaps."""
+        self.counts_rows = _count_rows(values)
+        values = np.sort(values[~np.isnan(values)])
+        self.n_known = len(values)
+        if len(values):
+            unit = float(unit_of(sizes(values)))
+            self.low, self.mean = values[0], unit * float((values / unit).mean())
+            self.deviation = unit * float(np.std(values / unit))
+            self.sketch = [_sketch(values, most)]
+
+    def decided(self, most: float = math.inf) -> "ColumnSums":
+        """With what the cells mean, and how many values there are: all rows have been seen."""
+        if not self.cells:
+            self.reading.n_levels = len(np.unique(self.spread[0]))
+            return self
+        if self.n_known:  # numbers in some partitions and text in others
+            values, weights = self.spread
+            self.cells.update(dict(zip(values.tolist(), weights.astype(int).tolist(), strict=True)))
+        name, gaps = self.reading.name, Counter({None: self.reading.n_gaps})
+        self.reading = read_cells(self.cells + gaps, name, as_words=self.as_words)
+        if self.reading.kind == "date":
+            found = cell_days(list(self.cells), name, self.reading.month_first)
+        elif self.reading.kind == "numeric":
+            found = cell_numbers(list(self.cells), self.reading.style)
+        else:
+            return self
+        counts = [self.cells[value] for value in found]
+        self.add_numbers(np.repeat(np.array(list(found.values())), counts), most)
+        return self
 
     @property
     def levels(self) -> Counter:
@@ -92,53 +135,58 @@ class ColumnSums:
     def moments(self, unit: float | None) -> tuple[float, float]:
         """Mean and standard deviation of what is known, on the column's scale."""
         if unit is None:
-            return self.mean, float(np.sqrt(self.squares / max(self.n_known, 1)))
+            return self.mean, self.deviation
         values, weights = self.spread
         values = to_log(values, unit)
         mean = float(np.average(values, weights=weights))
         return mean, float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
 
 
-def column_sums(table, drop: tuple[str, ...], as_words: tuple[str, ...]) -> dict[str, ColumnSums]:
-    """The sums of one partition, by column."""
-    frame = as_frame(table)
-    return {n: _sums_of(frame, n, n in as_words) for n in frame.columns if n not in drop}
-
-
-def _sums_of(frame, name: str, as_words: bool) -> ColumnSums:
-    series = frame[name]
+def sums_of(series, as_words: bool = False, most: float = math.inf) -> ColumnSums:
+    """Of a column, whose values are all kept, or at most so many."""
+    name, dtype, n_rows = series.name, series.dtype, len(series)
     as_words = as_words or is_categorical(series)
-    if as_words or not series.dtype.is_numeric():
-        if series.dtype.is_temporal() or series.dtype.is_nested():
-            out = ColumnSums(read_column(series, name))
-            if out.reading.kind == "date":
-                _add_numbers(out, days(series, name))
-            return out
-        cells = cell_counts(series, name)
+    if dtype.is_nested():
+        raise ValueError(f"Column {name!r} holds lists or records ({dtype}); leave it out.")
+    if as_words or not (dtype.is_numeric() or dtype.is_temporal()):
+        cells = cell_counts(series)
         n_gaps = cells.pop(None, 0)
-        reading = ColumnReading(name, "category", len(series), n_gaps)
-        return ColumnSums(reading, cells=cells, as_words=as_words)
-    out = ColumnSums(read_column(series, name))
-    _add_numbers(out, numbers(frame, [name])[:, 0])
+        return ColumnSums(
+            ColumnReading(name, "category", n_rows, n_gaps), cells=cells, as_words=as_words
+        )
+    known = series.head(100).drop_nulls()
+    example = word(known[0]) if len(known) else ""
+    if str(dtype).startswith(("Duration", "Time")):
+        return ColumnSums(ColumnReading(name, "time", n_rows, example=example))
+    values = numbers(series) if dtype.is_numeric() else days(series)
+    kind, n_gaps = "numeric" if dtype.is_numeric() else "date", int(np.isnan(values).sum())
+    out = ColumnSums(ColumnReading(name, kind, n_rows, n_gaps, example=example))
+    out.add_numbers(values, most)
     return out
 
 
-def _add_numbers(out: ColumnSums, values: np.ndarray) -> None:
-    values = np.sort(values[~np.isnan(values)])
-    out.n_known = len(values)
-    if len(values):
-        out.mean, out.low, out.high = float(values.mean()), values[0], values[-1]
-        with np.errstate(over="ignore"):  # a spread without end is told from the mean
-            out.squares = float(((values - out.mean) ** 2).sum())
-        out.sketch = [_sketch(values)]
+def column_sums(table, drop: tuple[str, ...], as_words: tuple[str, ...]) -> dict[str, ColumnSums]:
+    """The sums of one partition, by column."""
+    frame = as_frame(table)
+    return {n: sums_of(frame[n], n in as_words, SKETCH) for n in frame.columns if n not in drop}
 
 
-def _sketch(values: np.ndarray) -> tuple[np.ndarray, float]:
+def merged(parts: Iterable[dict[str, ColumnSums]]) -> dict[str, ColumnSums]:
+    """The sums of the whole table. What cells of text mean is decided here, over all of them."""
+    left = iter(parts)
+    total = next(left)
+    for part in left:
+        for name, sums in part.items():
+            total[name] += sums
+    return {name: sums.decided(SKETCH) for name, sums in total.items()}
+
+
+def _sketch(values: np.ndarray, most: float) -> tuple[np.ndarray, float]:
     """Sorted values, or evenly spaced ones of them, and how many each stands for."""
-    if len(values) <= SKETCH:
+    if len(values) <= most:
         return values, 1.0
-    places = (np.arange(SKETCH) + 0.5) * len(values) / SKETCH
-    return values[places.astype(int)], len(values) / SKETCH
+    places = (np.arange(most) + 0.5) * len(values) / most
+    return values[places.astype(int)], len(values) / most
 
 
 def _thinned(sketches: list[tuple[np.ndarray, float]]) -> list[tuple[np.ndarray, float]]:
@@ -153,39 +201,7 @@ def _thinned(sketches: list[tuple[np.ndarray, float]]) -> list[tuple[np.ndarray,
     return [(values[order[places]], ends[-1] / n_values)]
 
 
-def merged(parts: Iterable[dict[str, ColumnSums]]) -> dict[str, ColumnSums]:
-    """The sums of the whole table. What cells of text mean is decided here, over all of them."""
-    left = iter(parts)
-    total = next(left)
-    for part in left:
-        for name, sums in part.items():
-            total[name] += sums
-    for name, sums in total.items():
-        if sums.cells:
-            _read_cells(name, sums)
-        elif sums.sketch:
-            sums.reading.n_levels = len(np.unique(sums.spread[0]))
-    return total
-
-
-def _read_cells(name: str, sums: ColumnSums) -> None:
-    """Read cells of text, or of objects, by how often each occurs in the whole table."""
-    if sums.n_known:  # numbers in some partitions and text in others
-        values, weights = sums.spread
-        sums.cells.update(dict(zip(values.tolist(), weights.astype(int).tolist(), strict=True)))
-    cells = Counter(sums.cells)
-    if sums.reading.n_gaps:
-        cells[None] = sums.reading.n_gaps
-    read = read_words if sums.as_words else read_counts
-    sums.reading = read(cells, name, sums.n_rows)
-    if sums.reading.kind == "date":
-        found = day_numbers(sums.cells, name, sums.reading.month_first)
-    elif sums.reading.kind == "numeric":
-        found = text_numbers(list(sums.cells), sums.reading.style)
-    else:
-        return
-    counts = [sums.cells[value] for value in found]
-    _add_numbers(sums, np.repeat(np.array(list(found.values())), counts))
+# -- linear terms ----------------------------------------------------------------------------------
 
 
 def terms_of(
@@ -206,8 +222,8 @@ def terms_of(
         else:
             mean, spread = sums.moments(units[j])
             found.append((j, VALUE, np.nan, mean, spread if spread > 1e-12 * abs(mean) else 1.0))
-        if sums.n_gaps:
-            found.append((j, GAP, np.nan, *_of_share(sums.n_gaps / sums.n_rows)))
+        if n_gaps := sums.reading.n_gaps + sums.reading.n_strays:
+            found.append((j, GAP, np.nan, *_of_share(n_gaps / sums.reading.n_rows)))
     column, kind, level, center, scale = (np.array(each) for each in zip(*found, strict=True))
     return Terms(column, kind.astype(np.int8), level.astype(float), center, scale)
 
@@ -220,10 +236,82 @@ def _shares(sums: ColumnSums, codes: dict[str, float]) -> list[tuple[float, floa
     if len(counts) == 2:
         counts.pop(min(counts))
     kept = sorted(counts, key=lambda code: (-counts[code], code))[:MAX_LEVELS]
-    return [(code, counts[code] / sums.n_rows) for code in sorted(kept)]
+    return [(code, counts[code] / sums.reading.n_rows) for code in sorted(kept)]
 
 
 def _of_share(share: float) -> tuple[float, float]:
     """Mean and standard deviation of a mark that a share of the rows carries."""
-    spread = float(np.sqrt(share * (1 - share)))
-    return share, spread if spread > 1e-12 * share else 1.0
+    return share, math.sqrt(share * (1 - share)) or 1.0
+
+
+# -- scales: sums of money and codes for missing values, told from the numbers alone ---------------
+
+
+def log_unit(values: np.ndarray, weights: np.ndarray) -> float | None:
+    """The unit ``m`` of ``log(1 + x / m)`` for a strongly skewed column, None for any other.
+
+    It is the median of the values above zero, so no single value decides it. Columns with
+    negative numbers are none of these. ``weights`` say how many rows each value stands for.
+    """
+    if not len(values) or values.min() < 0 or len(np.unique(values)) <= LEAST_VALUES:
+        return None
+    low, middle, high = quantiles(values, weights, (0.01, 0.5, 0.99))
+    if high - middle <= TAILS * (middle - low):
+        return None
+    above = values > 0
+    return float(quantiles(values[above], weights[above], (0.5,))[0])
+
+
+def quantiles(values: np.ndarray, weights: np.ndarray, shares) -> np.ndarray:
+    """Weighted quantiles: the first value below which, itself included, the share lies."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    places = np.searchsorted(below, np.asarray(shares) * below[-1])
+    return values[order][np.minimum(places, len(values) - 1)]
+
+
+def to_log(values: np.ndarray, unit: float) -> np.ndarray:
+    """``log(1 + x / m)``; odd in x, so that it is monotone also below zero."""
+    return np.sign(values) * np.log1p(np.abs(values) / unit)
+
+
+def tell_oddities(sums: ColumnSums) -> None:
+    """Warn of a code for missing values, and of a column that numbers the rows."""
+    name, (values, weights) = sums.reading.name, sums.spread
+    code = missing_code(values)
+    if code is not None:
+        others = values[values != code]
+        text = (
+            f"Column {name!r} holds {code:g} in {int(weights[values == code].sum()):,} rows, far "
+            f"from its other values ({others.min():g} to {others.max():g}). If it stands for a "
+            f"missing value, make it empty (--na {code:g} on the command line)."
+        )
+        warn(DataWarning("missing-code", text))
+    elif sums.counts_rows and _ROW_NUMBER.fullmatch(name):
+        first = sums.low
+        text = (
+            f"Column {name!r} numbers the rows ({first:g}, {first + 1:g}, {first + 2:g}, ...). "
+            "It says nothing about them: leave it out."
+        )
+        warn(DataWarning("row-numbers", text))
+
+
+def missing_code(known: np.ndarray) -> float | None:
+    """The value that looks like a code for missing ones; None where none does."""
+    if not len(known):
+        return None
+    for code in (float(known.min()), float(known.max())):
+        rows = known == code
+        others = known[~rows]
+        if code not in _CODES or rows.sum() < 2 or len(np.unique(others)) < LEAST_VALUES:
+            continue
+        low, high = float(others.min()), float(others.max())
+        if max(low - code, code - high) > high - low:
+            return code
+    return None
+
+
+def _count_rows(values: np.ndarray) -> bool:
+    if len(values) < LEAST_ROWS or values[0] not in (0, 1):
+        return False
+    return bool(np.array_equal(values, np.arange(len(values)) + values[0]))

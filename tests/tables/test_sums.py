@@ -1,0 +1,84 @@
+"""What is learned of columns from one pass: moments, quantiles, numbers with another meaning."""
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import pytest
+
+from sarlearn import TableEncoder
+from sarlearn.exceptions import DataWarning
+from sarlearn.tables import sums
+from sarlearn.tables.sums import missing_code, sums_of, tell_oddities
+
+AGE = np.random.default_rng(0).integers(18, 90, 200).astype(float)
+
+
+def of(name, values, most=np.inf):
+    return sums_of(nw.new_series(name, np.asarray(values), backend="pandas"), most=most)
+
+
+@pytest.mark.parametrize("code", [-99.0, -999.0, 999.0, 99999.0])
+def test_a_code_for_missing_values_is_named_with_its_rows(code):
+    values = np.where(np.arange(200) % 20 == 0, code, AGE)
+    with pytest.warns(DataWarning, match=rf"holds {code:g} in 10 rows.*\(--na {code:g}"):
+        tell_oddities(of("age", values))
+    column = of("age", np.tile(values, 100), most=2000)
+    with pytest.warns(DataWarning, match="in 1,000 rows"):
+        tell_oddities(column)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        AGE,
+        np.r_[AGE, 99.0, 99.0],  # old people
+        np.r_[AGE, -999.0],  # once: no code
+        np.r_[AGE, -1000.0, -1000.0],  # no nines
+        np.r_[AGE % 5, 99.0, 99.0],  # five levels are no scale
+        np.array([]),
+    ],
+)
+def test_other_values_are_no_codes(values):
+    assert missing_code(values) is None
+
+
+def test_row_numbers_are_told_of():
+    for first in (0, 1):
+        with pytest.warns(DataWarning, match="'id' numbers the rows"):
+            tell_oddities(of("id", np.arange(60.0) + first))
+    with pytest.warns(DataWarning, match="leave it out"):
+        tell_oddities(of("Unnamed: 0", np.arange(60.0)))
+    tell_oddities(of("id", np.arange(60.0)[::-1]))
+    tell_oddities(of("id", np.arange(30.0)))
+    tell_oddities(of("day", np.arange(60.0)))
+    two = of("id", np.arange(60.0))
+    two += of("id", np.arange(60.0))
+    tell_oddities(two)
+
+
+def test_quantiles_of_many_parts_are_good_to_one_part_in_4096(monkeypatch):
+    monkeypatch.setattr(sums, "SKETCHES", 3)
+    rng = np.random.default_rng(0)
+    parts = [pd.DataFrame({"x": rng.normal(size=6000) + k}) for k in range(8)]
+    found = sums.merged(sums.column_sums(part, (), ()) for part in parts)["x"]
+    assert sum(len(values) for values, _ in found.sketch) <= 3 * sums.SKETCH
+    assert sum(len(v) * weight for v, weight in found.sketch) == pytest.approx(48_000)
+    everything = np.sort(np.concatenate([part["x"] for part in parts]))
+    shares = (0.01, 0.5, 0.99)
+    for share, value in zip(shares, sums.quantiles(*found.spread, shares), strict=True):
+        rank = np.searchsorted(everything, value) / len(everything)
+        assert rank == pytest.approx(share, abs=3 / sums.SKETCH)
+
+
+@pytest.mark.parametrize("values", ["tiny", "huge", "far"])
+def test_extreme_columns_have_the_terms_of_the_whole_table(values):
+    """Their squares are 0 or infinite, or lose the digits that tell them apart."""
+    x = np.random.default_rng(0).normal(size=1000)
+    x = {"tiny": x * 1e-160, "huge": x * 1e160, "far": x + 1e6}[values]
+    table = pd.DataFrame({"x": x, "word": np.tile(["a", "b"], 500)})
+    parts = [sums.column_sums(part, (), ()) for part in (table[k::7] for k in range(7))]
+    whole = TableEncoder(terms=True).fit(table).terms_
+    found = sums.merged(parts)["x"]
+    mean, deviation = found.moments(None)
+    assert deviation == pytest.approx(whole.scale[0], rel=1e-9, abs=0)
+    assert mean == pytest.approx(whole.center[0], rel=1e-9, abs=1e-9 * deviation)
