@@ -87,36 +87,17 @@ class Answers:
     ):
         self.rows, self._labelled, self._given, self._write = list(rows), labelled, given, write
         self._lock = threading.Lock()
-        self._shown: dict[str, int] = {}  # the row that each tab shows
-        self.words: dict[int, str] = {}
-        self._history: list[dict[str, float]] = []
-        for row in self.rows:
-            if row in words:
-                self._take(row, words[row])
+        self.words = {row: words[row] for row in self.rows if row in words}
 
     def answer(self, row: int, word: str) -> None:
         """Keep an answer: in the file first, then in mind. The last answer about a row counts."""
         with self._lock:
             self._write({**self.words, row: word})
-            self._take(row, word)
+            self.words[row] = word
 
-    def _take(self, row: int, word: str) -> None:
-        self.words[row] = word
-        if (strata := self._strata()) is not None:
-            low, high = strata.interval()
-            step = {"class_prior": strata.estimate, "low": low, "high": high}
-            self._history.append({"n": self._n_known(), **step})
-
-    def next_row(self, tab: str) -> int | None:
-        """The first row without an answer that no other tab shows; None when all are done."""
-        with self._lock:
-            self._shown.pop(tab, None)
-            waiting = [row for row in self.rows if row not in self.words]
-            free = [row for row in waiting if row not in self._shown.values()]
-            row = next(iter(free or waiting), None)
-            if row is not None:
-                self._shown[tab] = row
-            return row
+    def next_row(self) -> int | None:
+        """The first row without an answer; None when all are done."""
+        return next((row for row in self.rows if row not in self.words), None)
 
     def design(self) -> dict[str, np.ndarray]:
         """All answers so far, in the form that ``fit`` takes."""
@@ -124,27 +105,24 @@ class Answers:
         audited[list(self.words)] = [ANSWERS[word] for word in self.words.values()]
         return {**self._given, "audited": audited}
 
-    def _strata(self):
-        found = self.design()
-        return strata_of(
-            self._labelled, found["audited"], found["audit_probability"], found["audit_round"]
-        )
-
-    def _n_known(self) -> int:
-        return int(np.sum(~np.isnan(self.design()["audited"]) & ~self._labelled))
-
     def summary(self) -> dict[str, Any]:
         """All that the page shows beside the row."""
         with self._lock:
-            strata, words = self._strata(), list(self.words.values())
-            return {
-                "done": len(words),
-                "total": len(self.rows),
-                "known": self._n_known(),
-                "counts": {word: words.count(word) for word in ANSWERS},
-                "history": list(self._history),
-                "needed": None if strata is None else rows_needed(strata, 0.05),
-            }
+            words, found = list(self.words.values()), self.design()
+        strata = strata_of(
+            self._labelled, found["audited"], found["audit_probability"], found["audit_round"]
+        )
+        low, high = (None, None) if strata is None else strata.interval()
+        return {
+            "done": len(words),
+            "total": len(self.rows),
+            "known": int(np.sum(~np.isnan(found["audited"]) & ~self._labelled)),
+            "counts": {word: words.count(word) for word in ANSWERS},
+            "class_prior": None if strata is None else strata.estimate,
+            "low": low,
+            "high": high,
+            "needed": None if strata is None else rows_needed(strata, 0.05),
+        }
 
 
 def make_app(answers: Answers, question: Question, token: str):
@@ -177,13 +155,13 @@ def make_app(answers: Answers, question: Question, token: str):
 
     @app.get("/<token>/state")
     def state(token):
-        return _state(flask.request.args.get("tab", ""), flask.request.args.get("row", type=int))
+        return _state(flask.request.args.get("row", type=int))
 
     @app.post("/<token>/answer")
     def answer(token):
         sent = flask.request.get_json(silent=True)
         if not isinstance(sent, dict):
-            return _refusal("an answer is a JSON object with row, answer and tab")
+            return _refusal("an answer is a JSON object with row and answer")
         row, word = sent.get("row"), sent.get("answer")
         if type(row) is not int or row not in answers.rows:
             return _refusal(f"row {row!r} is not among the rows to check")
@@ -194,13 +172,13 @@ def make_app(answers: Answers, question: Question, token: str):
         except OSError as error:
             reason = error.strerror or str(error)
             return {"error": f"The file of answers cannot be written: {reason}."}, 500
-        return _state(str(sent.get("tab", "")), None)
+        return _state(None)
 
     def _refusal(what: str):
         return {"error": f"{what[0].upper()}{what[1:]}."}, 400
 
-    def _state(tab: str, wanted: int | None) -> dict[str, Any]:
-        row = wanted if wanted in answers.rows else answers.next_row(tab[:64])
+    def _state(wanted: int | None) -> dict[str, Any]:
+        row = wanted if wanted in answers.rows else answers.next_row()
         return {
             "question": question.text,
             "source": question.source,

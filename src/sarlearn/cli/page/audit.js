@@ -1,7 +1,6 @@
 "use strict";
 // Cells are only ever set as text; nothing of the table becomes markup or code.
 const $ = id => document.getElementById(id);
-const tab = Math.random().toString(36).slice(2);
 const shown = [];   // rows this tab has shown, for going back
 let current = null, busy = false;
 
@@ -13,8 +12,7 @@ async function ask(path, options) {
 }
 
 function load(row) {
-  const wanted = row === undefined ? "" : `&row=${row}`;
-  return work(() => ask(`state?tab=${tab}${wanted}`));
+  return work(() => ask(row === undefined ? "state" : `state?row=${row}`));
 }
 
 function send(answer) {
@@ -23,7 +21,7 @@ function send(answer) {
   work(() => ask("answer", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ row, answer, tab }),
+    body: JSON.stringify({ row, answer }),
   }), () => shown.push(row));
 }
 
@@ -77,53 +75,21 @@ function fill(list, cells) {
 const percent = share => `${(100 * share).toFixed(1)} %`;
 
 function summary(state) {
-  const { done, total, counts, history, needed } = state;
+  const { done, total, counts, low, high, needed } = state;
   $("meter").firstElementChild.style.width = `${100 * done / total}%`;
   $("meter").setAttribute("aria-valuemax", total);
   $("meter").setAttribute("aria-valuenow", done);
   $("progress").textContent =
     `${done} of ${total} checked: ${counts.yes} yes, ${counts.no} no, ${counts.unsure} unsure`;
-  const last = history[history.length - 1];
-  if (last) {
-    $("share").textContent = percent(last.class_prior);
+  if (low !== null) {
+    $("share").textContent = percent(state.class_prior);
     $("range").textContent =
-      `between ${percent(last.low)} and ${percent(last.high)}, with 95 % confidence whatever the model, ` +
+      `between ${percent(low)} and ${percent(high)}, with 95 % confidence whatever the model, ` +
       `based on ${state.known} checked rows`;
-    $("needed").textContent = last.high - last.low <= 0.05
+    $("needed").textContent = high - low <= 0.05
       ? "The range is under 5 points."
       : `About ${needed} checked rows in all would bring the range under 5 points.`;
-    draw(history);
   }
-}
-
-function element(name, attributes, text) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-function draw(history) {
-  const chart = $("chart"), width = chart.parentElement.clientWidth - 40, height = 160;
-  const left = 44, bottom = 24, last = history.length - 1;
-  const low = Math.min(...history.map(h => h.low)), high = Math.max(...history.map(h => h.high));
-  const x = i => left + (width - left - 4) * (last ? i / last : 1);
-  const y = v => 6 + (height - bottom - 6) * (1 - (v - low) / Math.max(high - low, 1e-9));
-  const path = key => history.map((h, i) => `${x(i).toFixed(1)},${y(h[key]).toFixed(1)}`);
-  const parts = [element("title", { id: "chart-title" },
-    `The range after each answer: at last ${percent(history[last].low)} to ${percent(history[last].high)}`)];
-  for (const value of [low, (low + high) / 2, high]) {
-    parts.push(element("line", { class: "axis", x1: left, x2: width, y1: y(value), y2: y(value) }));
-    parts.push(element("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" },
-      `${Math.round(100 * value)} %`));
-  }
-  parts.push(element("polygon", { class: "band", points: [...path("high"), ...path("low").reverse()].join(" ") }));
-  parts.push(element("polyline", { class: "line", points: path("class_prior").join(" ") }));
-  parts.push(element("text", { x: left, y: height - 4 }, `${history[0].n} checked`));
-  if (last) parts.push(element("text", { x: width, y: height - 4, "text-anchor": "end" }, `${history[last].n}`));
-  chart.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  chart.replaceChildren(...parts);
-  chart.removeAttribute("hidden");
 }
 
 function back() {
@@ -141,5 +107,5 @@ for (const button of document.querySelectorAll("[data-answer]"))
 $("back").addEventListener("click", back);
 $("again").addEventListener("click", back);
 // Another tab may answer: look now and then.
-setInterval(() => { if (!busy && !document.hidden) ask(`state?tab=${tab}&row=${current ?? ""}`).then(summary, () => {}); }, 3000);
+setInterval(() => { if (!busy && !document.hidden) ask(`state?row=${current ?? ""}`).then(summary, () => {}); }, 3000);
 load();
