@@ -90,9 +90,12 @@ def test_trees_gaps_and_categories(tree_model, dtype, atol):
     assert (label == tree_model.predict(X)).all()
 
 
-@pytest.mark.parametrize("class_models", [("linear",), ("trees",)])
-def test_one_class_model_on_numbers(data, class_models):
-    model = SARClassifier(class_models=class_models).fit(data.X, data.s)
+@pytest.mark.parametrize(
+    ("named", "class_models"),
+    [((), ("linear",)), ((), ("trees",)), ("auto", ("linear", "trees"))],
+)
+def test_class_models_on_numbers(data, named, class_models):
+    model = SARClassifier(named, class_models=class_models).fit(data.X, data.s)
     _, probabilities, propensity = run(to_onnx(model, dtype=np.float64), data.X)
     np.testing.assert_allclose(probabilities, model.predict_proba(data.X), atol=1e-12)
     np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(data.X), atol=1e-12)

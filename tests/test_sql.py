@@ -276,11 +276,14 @@ def test_trees_gaps_and_categories(database, tree_model):
     assert_scores(database, tree_model, new)
 
 
-@pytest.mark.parametrize("class_models", [("linear",), ("trees",)])
-def test_one_class_model_and_categories_that_are_numbers(database, class_models):
+@pytest.mark.parametrize(
+    ("named", "class_models"),
+    [([0], ("linear",)), ([0], ("trees",)), ("auto", ("linear", "trees"))],
+)
+def test_class_models_and_categories_that_are_numbers(database, named, class_models):
     X, s, _ = curved(700, seed=1)
     X = X.drop(columns=["plan", "region"]).to_numpy(dtype=float)
-    model = SARClassifier([0], class_models=class_models, categorical_features=[3], max_iter=20)
+    model = SARClassifier(named, class_models=class_models, categorical_features=[3], max_iter=20)
     model.fit(X, s)
     dialect, engine = database
     frame = pd.DataFrame(X, columns=list("abcd"))

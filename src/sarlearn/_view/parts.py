@@ -126,7 +126,8 @@ class Parts:
 
     @cached_property
     def propensity_positions(self) -> np.ndarray:
-        spec = getattr(self.final, "propensity_features", ())
+        named = getattr(self.final, "propensity_features", ())
+        spec = getattr(self.final, "propensity_features_", named)
         return resolve_features(spec, self.names, len(self.names))
 
     @cached_property

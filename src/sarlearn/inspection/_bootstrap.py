@@ -347,6 +347,10 @@ class _Probe:
 
     def __init__(self, parts, new):
         self._new = new
+        spec = getattr(parts.final, "propensity_features", None)
+        # Refits with "auto" name columns of their own, so that coefficients do not correspond.
+        auto = isinstance(spec, str) and spec == "auto"
+        self._coefs = ("coef",) if auto else ("coef", "propensity_coef")
         base = _column_means(parts.matrix)
         points: list[np.ndarray] = []
         self.curve_points: list[tuple[str, float | str]] = []
@@ -368,7 +372,7 @@ class _Probe:
             "class_prior": model.class_prior_,
             "label_frequency": model.label_frequency_,
         }
-        for name in ("coef", "propensity_coef"):
+        for name in self._coefs:
             if hasattr(model, f"{name}_"):
                 intercept = getattr(model, f"{name.replace('coef', 'intercept')}_")
                 found[name] = np.append(getattr(model, f"{name}_")[0], intercept)
