@@ -14,8 +14,8 @@ from sarlearn import (
     SAREMClassifier,
     inspection,
 )
-from sarlearn._engine.columns import moderate
 from sarlearn._engine.newton import cholesky
+from sarlearn._engine.rows import moderate
 from sarlearn.priors import BestBinEstimator, KernelMean, compare_priors
 from sarlearn.priors._scores import out_of_fold_scores
 from table_data import sarem_of_table

@@ -22,7 +22,8 @@ from sarlearn._engine.columns import conditioned
 from sarlearn._engine.logistic import fit_logistic
 from sarlearn._engine.rows import Rows
 from sarlearn._validation import resolve_features
-from sarlearn.classifiers.base import POS_LABEL, LearnsPropensity, PUClassifier, store_prior
+from sarlearn.classifiers._store import store_prior
+from sarlearn.classifiers.base import POS_LABEL, LearnsPropensity, PUClassifier
 
 __all__ = [
     "PUSBClassifier",

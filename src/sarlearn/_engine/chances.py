@@ -19,11 +19,10 @@ from scipy.special import logit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.columns import sizes, unit_of
 from sarlearn._engine.known import TIGHTENING, KnownPrior, PriorPenalty
 from sarlearn._engine.likelihood import Evidence, sigmoids
 from sarlearn._engine.newton import Climb, Curvature, Iterate, Sums, climb
-from sarlearn._engine.rows import Rows, Units
+from sarlearn._engine.rows import Rows, Units, sizes, unit_of
 from sarlearn._engine.stopping import History
 
 

@@ -5,9 +5,6 @@ value: what a Hessian could say about it drowns in rounding, and an intercept fa
 has to make up for it. Such a column is replaced by ``(x - center) / scale``, and the coefficients,
 the penalty and all results stay those of the column as it was. Other columns are left alone:
 moderate scales do no harm, and the data need no copy.
-
-A method that does not depend on the scale of a column is given such a one divided by a power of
-two, which costs no digit (``moderate``).
 """
 
 from dataclasses import dataclass
@@ -16,12 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.rows import Rows, Units
+from sarlearn._engine.rows import LARGE, SMALL, Rows, Units
 
 # A column is centred whose mean is more than so many standard deviations from zero.
 FAR = 10.0
-# Largest and smallest size of values that squares and sums of them can bear.
-LARGE, SMALL = 1e50, 1e-50
 
 
 @dataclass
@@ -132,28 +127,3 @@ def _full(X, far: np.ndarray):
     indices = np.append(X.indices[others], np.tile(columns, n))
     data = np.append(X.data[others], X[:, columns].toarray())
     return type(X)(sparse.csr_array((data, (places, indices)), shape=X.shape))
-
-
-def moderate(X):
-    """The matrix with columns of extreme sizes brought to about 1: itself, where there are none."""
-    unit = unit_of(sizes(X))
-    if (unit == 1).all():
-        return X
-    if not sparse.issparse(X):
-        return X / unit
-    out = X.copy()
-    out.data = X.data / unit[X.indices]
-    return out
-
-
-def sizes(X) -> np.ndarray:
-    """The largest absolute value of each column; gaps (NaN) do not count."""
-    if sparse.issparse(X):
-        return np.asarray(abs(X).max(axis=0).toarray().ravel(), dtype=np.float64)
-    return np.asarray(np.fmax.reduce(np.abs(X), axis=0, initial=0.0), dtype=np.float64)
-
-
-def unit_of(size: np.ndarray) -> np.ndarray:
-    """What to divide values of such a size by: 1 where they are neither too large nor too small."""
-    extreme = (size > LARGE) | ((size > 0) & (size < SMALL))
-    return np.where(extreme, np.ldexp(1.0, np.frexp(size)[1] - 1), 1.0)

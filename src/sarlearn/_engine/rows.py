@@ -21,6 +21,8 @@ from scipy import sparse
 LEAST_RIDGE = 1e-11
 # A penalty beyond which a coefficient is 0 for every purpose.
 BARRING_RIDGE = 1e250
+# Largest and smallest size of values that squares and sums of them can bear.
+LARGE, SMALL = 1e50, 1e-50
 
 
 @dataclass
@@ -89,6 +91,34 @@ def excluding(rows, columns: np.ndarray):
     out = copy.copy(rows)
     out.units = replace(rows.units, excluded=excluded)
     return out
+
+
+def moderate(X):
+    """The matrix with columns of extreme sizes brought to about 1: itself, where there are none.
+
+    They are divided by a power of two, which costs no digit.
+    """
+    unit = unit_of(sizes(X))
+    if (unit == 1).all():
+        return X
+    if not sparse.issparse(X):
+        return X / unit
+    out = X.copy()
+    out.data = X.data / unit[X.indices]
+    return out
+
+
+def sizes(X) -> np.ndarray:
+    """The largest absolute value of each column; gaps (NaN) do not count."""
+    if sparse.issparse(X):
+        return np.asarray(abs(X).max(axis=0).toarray().ravel(), dtype=np.float64)
+    return np.asarray(np.fmax.reduce(np.abs(X), axis=0, initial=0.0), dtype=np.float64)
+
+
+def unit_of(size: np.ndarray) -> np.ndarray:
+    """What to divide values of such a size by: 1 where they are neither too large nor too small."""
+    extreme = (size > LARGE) | ((size > 0) & (size < SMALL))
+    return np.where(extreme, np.ldexp(1.0, np.frexp(size)[1] - 1), 1.0)
 
 
 if TYPE_CHECKING:

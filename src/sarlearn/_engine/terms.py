@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from sarlearn._engine.columns import sizes, unit_of
+from sarlearn._engine.rows import sizes, unit_of
 
 # A category becomes one term per level; rarer ones than the most frequent so many have none.
 MAX_LEVELS = 50

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sarlearn._engine.columns import sizes
+from sarlearn._engine.rows import sizes
 from sarlearn._engine.tree_text import check_text, trees_only
 
 # LightGBM takes smaller values for zero. Differences of larger ones are too large for a number.

@@ -13,12 +13,13 @@ from sarlearn._engine.folds import MOST_GAPS
 from sarlearn._engine.known import KnownPrior
 from sarlearn._engine.sar import Additive, SARFit
 from sarlearn._engine.sar_rows import Columns, Learned
+from sarlearn._engine.stopping import EMResult
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
 from sarlearn._engine.terms import Terms
 from sarlearn._validation import check_class_prior
 from sarlearn._words import listed, number_text
 from sarlearn.classifiers.base import Input, shift_to_mean
-from sarlearn.exceptions import TrustWarning, warn
+from sarlearn.exceptions import NotConvergedWarning, TrustWarning, warn
 
 KNOWN_PRIOR: dict = {"class_prior": [Real, "array-like", dict, None]}
 LEVEL = 0.95
@@ -63,6 +64,31 @@ def store_evidence(model, given: Input, prior: KnownPrior | None) -> bool:
     model.class_prior_, model.label_frequency_ = goal, share / goal
     store_range(model, min(ends[0], goal), max(ends[1], goal))
     return True
+
+
+def store_result(model, result: EMResult, class_prior: float, label_share: float) -> None:
+    model.n_iter_, model.converged_, model.history_ = (
+        result.n_iter,
+        result.converged,
+        result.history,
+    )
+    store_prior(model, class_prior, label_share)
+    if not result.converged:
+        warn_not_converged(model.max_iter)
+
+
+def warn_not_converged(max_iter: int) -> None:
+    text = (
+        f"No convergence in {max_iter} iterations. Raise max_iter, scale the columns to similar "
+        "ranges, lower C, or loosen tol."
+    )
+    warn(NotConvergedWarning("max-iter", text))
+
+
+def store_prior(model, class_prior: float, label_share: float) -> None:
+    # Every labelled row is a positive, whatever rounding or an unfinished fit says.
+    model.class_prior_ = float(min(max(class_prior, label_share), 1.0))
+    model.label_frequency_ = label_share / model.class_prior_
 
 
 def store_range(model, low: float, high: float) -> None:

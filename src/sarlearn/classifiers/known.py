@@ -27,13 +27,12 @@ from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
 from sarlearn._validation import check_propensity
 from sarlearn.backends import lazily, refuse_dask
-from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence
+from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence, store_result
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
     Input,
     PUClassifier,
-    store_result,
 )
 from sarlearn.exceptions import InputWarning, warn
 

@@ -23,8 +23,8 @@ from sarlearn._validation import (
 )
 from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_range
-from sarlearn.classifiers.base import Input, PUClassifier, warn_not_converged
+from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_range, warn_not_converged
+from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import TrustWarning, warn
 
 # Half the width of a 95 % interval, in standard errors.

@@ -19,9 +19,8 @@ from sarlearn._engine.sar_rows import Columns, learn, unidentified
 from sarlearn._engine.tree_scores import check_sizes
 from sarlearn._validation import resolve_features, validate_data
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._score import BACKGROUND
 from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_fit
-from sarlearn.classifiers.base import POS_LABEL, Input, LearnsPropensity
+from sarlearn.classifiers.base import BACKGROUND, POS_LABEL, Input, LearnsPropensity
 from sarlearn.tables.columns import column_names, is_table
 from sarlearn.tables.encoder import TableEncoder
 

@@ -20,13 +20,12 @@ from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
 from sarlearn._validation import resolve_features
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence
+from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence, store_result
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
     Input,
     LearnsPropensity,
-    store_result,
     warn_every_column,
 )
 from sarlearn.classifiers.sar import with_background

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import logit
 from scipy.stats import norm
 
-from sarlearn._engine.columns import moderate
 from sarlearn._engine.likelihood import label_odds, label_residual
+from sarlearn._engine.rows import moderate
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.style import BLUE, MUTED, new_axes, plain, shorten, tidy
 

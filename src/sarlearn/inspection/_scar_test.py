@@ -6,9 +6,8 @@ from functools import partial
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from sarlearn._engine.columns import moderate, sizes, unit_of
 from sarlearn._engine.joint import JointLogistic, climb_nested, nest
-from sarlearn._engine.rows import in_units
+from sarlearn._engine.rows import in_units, moderate, sizes, unit_of
 from sarlearn._view.draw import draw_null
 from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.refits import (

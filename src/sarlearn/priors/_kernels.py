@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from sarlearn._engine.columns import moderate, sizes
+from sarlearn._engine.rows import moderate, sizes
 from sarlearn.priors._base import column_ends
 
 BLOCK_ROWS = 4096

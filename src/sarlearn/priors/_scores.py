@@ -12,8 +12,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
-from sarlearn._engine.columns import moderate
 from sarlearn._engine.folds import deal_folds, hash_rows, mixed
+from sarlearn._engine.rows import moderate
 from sarlearn._validation import check_array, check_weights, encode_labels, fewer_folds
 from sarlearn.priors._base import Estimate, PriorEstimator
 

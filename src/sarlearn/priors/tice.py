@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn._engine.columns import moderate
+from sarlearn._engine.rows import moderate
 from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sarlearn._engine.columns import sizes, unit_of
+from sarlearn._engine.rows import sizes, unit_of
 from sarlearn._engine.terms import LEVEL, MAX_LEVELS, VALUE, Terms
 from sarlearn._engine.terms import MISSING as GAP
 from sarlearn.exceptions import DataWarning, warn
