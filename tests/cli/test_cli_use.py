@@ -61,6 +61,36 @@ def test_predict_with_labels_gives_posteriors(call, folder, output):
     assert told["unknown_values"] == {}
 
 
+def test_fit_where_nobody_can_name_a_column(call, folder):
+    arguments = ("patients.csv", "--label", "diagnosed", "--id", "patient_id", "-o", "auto.skops")
+    code, out, err = call("fit", *arguments, "--propensity", "auto", "--json")
+    assert code == 0, err
+    summary = json.loads(out)
+    fits = summary["model"]["averaged"]
+    assert sum(one["weight"] for one in fits) == pytest.approx(1)
+    named = {name for one in fits for name in one["columns"]}
+    assert named == set(summary["model"]["propensity_attributes"])
+    (said,) = (text for text in summary["assumptions"] if "Nobody named" in text)
+    assert "name them if you know" in said
+    assert f"weight {fits[0]['weight']:.0%}" in said
+    assert load_file(folder / "auto.skops").model.propensity_features == "auto"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--method", "sar-em"), "takes named columns only"),
+        (("--propensity-only", "age"), "does not go with others"),
+        (("--propensity", "age"), "no column 'auto'"),
+    ],
+)
+def test_auto_stands_alone(call, folder, more, message):
+    arguments = ("patients.csv", "--label", "diagnosed", "--propensity", "auto", "-o", "no.skops")
+    code, _, err = call("fit", *arguments, *more)
+    assert code != 0
+    assert message in err
+
+
 def test_predict_tells_of_unknown_values(call, folder):
     table = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str}).head(40)
     table["region"] = [f"planet {i}" for i in range(40)]

@@ -16,6 +16,7 @@ SCHEMA = json.loads(
     (Path(__file__).parents[2] / "docs/_static/summary.schema.json").read_text(encoding="utf-8")
 )
 LEFT_OUT = ["patient_id", "diagnosed"]
+CASES = ["paper", "leak", "other rows", "two samples", "known", "audited", "no name"]
 
 
 def complaints(summary):
@@ -36,7 +37,7 @@ def test_the_command_line(filled):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", ["paper", "leak", "other rows", "two samples", "known", "audited"])
+@pytest.mark.parametrize("case", CASES)
 def test_models_of_every_kind(case):
     table, y, _ = patients(500)
     X, s = table.drop(columns=LEFT_OUT), table["diagnosed"].to_numpy()
@@ -48,6 +49,8 @@ def test_models_of_every_kind(case):
         X = X.assign(code=np.where(s == 1, 1.0, 0.0))
     elif case == "two samples":
         model.set_params(single_sample=False)
+    elif case == "no name":
+        model.set_params(propensity_features="auto")
     elif case == "known":
         model.set_params(class_prior=0.5)
     elif case == "audited":

@@ -130,6 +130,12 @@ class Parts:
         spec = getattr(self.final, "propensity_features_", named)
         return resolve_features(spec, self.names, len(self.names))
 
+    @property
+    def auto(self) -> bool:
+        """Whether nobody named a column, and fits that name different ones were averaged."""
+        spec = getattr(self.final, "propensity_features", None)
+        return isinstance(spec, str) and spec == "auto" and hasattr(self.final, "averaged_fits_")
+
     @cached_property
     def linear(self) -> LinearPart:
         """The matrix; or terms of it, where the model takes gaps and categories as they come."""

@@ -46,9 +46,10 @@ class SARClassifier(LearnsPropensity):
 
     Parameters
     ----------
-    propensity_features : names, indices, boolean mask, or callable on the names, default=()
+    propensity_features : names, indices, mask, callable on the names, or "auto", default=()
         The columns that may decide who among the positives gets a label. Empty means that labels
-        fall at random (SCAR).
+        fall at random (SCAR). "auto" is for where nobody can name them: fits that name none, and
+        different ones, are averaged by how well they explain the labels.
     classifier_features : names, indices, boolean mask, or callable on the names, default=None
         The columns of the class model; None is all. Leave out what drives labelling and has no
         place in the class: effort, clinic, clerk.
@@ -114,6 +115,11 @@ class SARClassifier(LearnsPropensity):
         A column, ``column=category`` or ``column=(missing)``.
     propensity_features_, classifier_features_ : ndarray of int
         Indices of the columns of propensity and class model.
+    propensity_weights_ : ndarray of float
+        How much weight the fits have that name each of the former: 1 unless they are "auto".
+    averaged_fits_ : list of dict
+        The fits that "auto" averages, with ``propensity_features``, ``weight`` and ``class_prior``
+        each. Of columns that were named a single one.
     n_iter_, converged_, history_ : int, bool and dict of ndarray
         Rounds of boosting that were kept (1 without trees), whether more were tried, and what the
         held-out labels said at each look.

@@ -36,7 +36,8 @@ PROPENSITY = click.option(
     "--propensity",
     multiple=True,
     help="Column that decides who among the positives gets labelled. May be repeated, or a list: "
-    "a,b. Without any, all positives count as equally likely to be labelled (SCAR).",
+    "a,b. Without any, all positives count as equally likely to be labelled (SCAR). With 'auto', "
+    "fits that name different columns are averaged: for where nobody can name them.",
 )
 PROPENSITY_ONLY = click.option(
     "--propensity-only",

@@ -47,7 +47,10 @@ class Learning:
             of_class = [name for name in columns if name not in roles.propensity_only]
             settings["classifier_features"] = of_class
         if self.method == "sar":
-            return SARClassifier(named, random_state=self.seed, **settings)
+            spec = "auto" if roles.auto else named
+            return SARClassifier(spec, random_state=self.seed, **settings)
+        if roles.auto:
+            raise ValueError("--propensity auto: the method sar-em takes named columns only.")
         return make_pipeline(TableEncoder(terms=True), SAREMClassifier(named, **settings))
 
 

@@ -59,6 +59,7 @@ class Roles:
     negative: tuple[str, ...] = ()
     unlabelled: tuple[str, ...] = ()
     propensity_option: str = "--propensity"
+    auto: bool = False
 
     def labels(self, column, *, word: str | None = None, must_occur: bool = True) -> Labels:
         """The label column, understood."""
@@ -89,6 +90,10 @@ class Roles:
         """The same with lists (a,b) taken apart, and every column that was named checked."""
         propensity = split_names(frame, self.propensity)
         only = split_names(frame, self.propensity_only)
+        auto = propensity == ("auto",) and "auto" not in frame.columns
+        if auto and only:
+            raise ValueError("--propensity auto names no column, and so does not go with others.")
+        propensity = () if auto else propensity
         drop = split_names(frame, self.drop)
         check_columns(frame, "--label", [self.label])
         check_columns(frame, self.propensity_option, propensity)
@@ -105,7 +110,7 @@ class Roles:
             weight=[self.weight],
             groups=[self.groups] if self.groups != self.id_column else [],
         )
-        return replace(self, propensity=propensity, propensity_only=only, drop=drop)
+        return replace(self, propensity=propensity, propensity_only=only, drop=drop, auto=auto)
 
 
 def split_names(frame, names: Sequence[str]) -> tuple[str, ...]:

@@ -347,10 +347,8 @@ class _Probe:
 
     def __init__(self, parts, new):
         self._new = new
-        spec = getattr(parts.final, "propensity_features", None)
         # Refits with "auto" name columns of their own, so that coefficients do not correspond.
-        auto = isinstance(spec, str) and spec == "auto"
-        self._coefs = ("coef",) if auto else ("coef", "propensity_coef")
+        self._coefs = ("coef",) if parts.auto else ("coef", "propensity_coef")
         base = _column_means(parts.matrix)
         points: list[np.ndarray] = []
         self.curve_points: list[tuple[str, float | str]] = []

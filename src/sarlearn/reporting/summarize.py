@@ -171,12 +171,29 @@ def _model(parts: Parts) -> dict[str, Any]:
         "estimator": type(parts.final).__name__,
         "classifier": _class_model(parts.final, parameters.get("classifier")),
         "propensity_attributes": [a.name for a in parts.propensity_attributes],
+        "averaged": _averaged(parts),
         "settings": {
             name: value
             for name, value in parameters.items()
             if isinstance(value, int | float | str | bool)
         },
     }
+
+
+def _averaged(parts: Parts) -> list[dict[str, Any]]:
+    """The fits that name different columns, where nobody has named any; the heaviest first."""
+    if not parts.auto:
+        return []
+    fits = sorted(parts.final.averaged_fits_, key=lambda one: -one["weight"])
+    names = {j: a.name for a in parts.attributes for j in a.positions.tolist()}
+    return [
+        {
+            "columns": [names[j] for j in one["propensity_features"]],
+            "weight": one["weight"],
+            "class_prior": one["class_prior"],
+        }
+        for one in fits
+    ]
 
 
 def _class_model(final, base) -> str:

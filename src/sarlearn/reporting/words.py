@@ -366,6 +366,8 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
             f"{listed(attributes, 8)}. Other columns may differ between positives and negatives, "
             "but must not influence labelling."
         )
+    if summary["model"]["averaged"]:
+        depends = _averaged_sentence(summary["model"]["averaged"])
     return [
         f"All labelled {nouns['rows']} are truly {nouns['positive']}: "
         f"{summary['label'] or 'the label'} is never set by mistake.",
@@ -375,6 +377,25 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
         "answer is wanted for. Where the labelled ones were collected apart (presence and "
         "background, cases and controls), the class prior means nothing.",
     ]
+
+
+def _averaged_sentence(fits: list[dict[str, Any]]) -> str:
+    """What fits that name different columns say, where nobody has named any."""
+    weights: dict[str, float] = {}
+    for one in fits:
+        for name in one["columns"]:
+            weights[name] = weights.get(name, 0.0) + one["weight"]
+    shown = "; ".join(
+        f"{listed(one['columns']) if one['columns'] else 'none'}: class prior "
+        f"{one['class_prior']:.1%}, weight {one['weight']:.0%}"
+        for one in fits
+    )
+    likely = sorted(weights, key=lambda name: -weights[name])
+    may = f"Labelling may follow {listed(likely, 3)}: name them if you know. " if likely else ""
+    return (
+        f"Nobody named the columns that labelling follows. {may}Fits that name different columns "
+        f"were averaged ({shown})."
+    )
 
 
 def _what_determines(certainty: dict[str, Any] | None) -> str:
