@@ -35,7 +35,7 @@ def test_talk_comp_with_three_propensity_attributes():
     triples = list(combinations(data.propensity_features, 3))
     rng = np.random.default_rng(0)
     results: dict = {name: [] for name in PROTOTYPE}
-    for seed in range(10):
+    for seed in range(5):
         columns = list(triples[rng.integers(len(triples))])
         s, e = label(X, y, ProductLabelling(columns), random_state=seed)
         folds = StratifiedKFold(5, shuffle=True, random_state=seed)
