@@ -377,9 +377,9 @@ def test_a_gap_that_python_refuses_is_null(database):
 def test_many_columns(engine):
     """SQLite nests expressions 1,000 deep at most; Postgres has no row of so many numbers."""
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(20, 1200)), columns=[f"c{k}" for k in range(1200)])
+    X = pd.DataFrame(rng.normal(size=(20, 1010)), columns=[f"c{k}" for k in range(1010)])
     model = SAREMClassifier([1])
-    model.coef_, model.intercept_ = rng.normal(size=(1, 1200)) / 40, np.zeros(1)
+    model.coef_, model.intercept_ = rng.normal(size=(1, 1010)) / 40, np.zeros(1)
     model.propensity_coef_, model.propensity_intercept_ = np.array([[0.5]]), np.zeros(1)
     model.propensity_features_, model.classes_ = np.array([0]), np.array([0, 1])
     model.n_features_in_ = model.coef_.shape[1]

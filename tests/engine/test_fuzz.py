@@ -72,7 +72,7 @@ LEARNERS = {
         C=case.C,
         propensity_C=case.propensity_C,
         stop="fixed_point",
-        max_iter=2000,
+        max_iter=2000 if MANY else 400,
     ),
     "known": lambda case: KnownPropensityClassifier(C=case.C, method="em", stop="fixed_point"),
 }

@@ -33,13 +33,13 @@ def pages(checked, tmp_path_factory):
     ordinary.save(folder / "ordinary.html")
     summary = summarize(checked.model, checked.X, table["diagnosed"], command="sarlearn fit p.csv")
     Report(summary).save(folder / "checked.html")
-    hostile_table = hostile(n=3_000, n_columns=200)
+    hostile_table = hostile(n=1_000, n_columns=60)
     label, script = "<u>label</u>", hostile_table.columns[0]
     drop = [label, "<id>"]
     chosen = [script, "many", hostile_table.columns[1], hostile_table.columns[2]]
     chosen.append(hostile_table.columns[5])
     model = sarem_of_table(chosen, drop=drop, tol=1e-2)
-    with pytest.warns(UserWarning, match="'many' has 1,613 different values"):
+    with pytest.warns(UserWarning, match="'many' has 5.. different values"):
         model.fit(hostile_table, hostile_table[label])
     page = report(
         model,

@@ -286,11 +286,11 @@ def bootstrap(
     >>> from sarlearn import SAREMClassifier
     >>> from sarlearn.inspection import bootstrap
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(1000, 3))
-    >>> y = rng.random(1000) < 1 / (1 + np.exp(-3 * X[:, 0]))
-    >>> s = y & (rng.random(1000) < 1 / (1 + np.exp(-X[:, 2])))
+    >>> X = rng.normal(size=(400, 3))
+    >>> y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    >>> s = y & (rng.random(400) < 1 / (1 + np.exp(-X[:, 2])))
     >>> model = SAREMClassifier([2], decay=1, C=100, stop="fixed_point").fit(X, s)
-    >>> result = bootstrap(model, X, s, n_resamples=50, random_state=0)
+    >>> result = bootstrap(model, X, s, n_resamples=30, random_state=0)
     >>> low, high = result.interval("class_prior")
     >>> bool(low < y.mean() < high)
     True
