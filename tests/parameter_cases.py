@@ -75,8 +75,9 @@ KNOWN_PRIOR = [0.4, (0.31, 0.33), {"mean": 0.6, "standard_error": 0.02}]
 COLUMNS = [[0, 1], [1], "all"]
 POS_LABEL = {"pos_label": [1, 2]}
 AS_WORDS = {"pos_label": {"y": WORDS}}
-SCORES = {"scorer": [GaussianNB()], "cv": [3, 4, KFold(3)], "single_sample": [False]}
-SCORES |= {"random_state": [1, 2]}
+SCORES = {"scorer": [GaussianNB(var_smoothing=0.3)], "cv": [3, 4, KFold(3)]}
+GROUPS = [np.arange(N) // 2, np.arange(N) // 3]
+SCORES |= {"single_sample": [False], "random_state": [1, 2], "groups": GROUPS}
 
 SMALL = {"max_iter": 8, "n_runs": 1, "cv": 2}
 
@@ -184,7 +185,7 @@ LEARNERS = [
             "single_sample": [False],
             "random_state": [1, 2],
             "sample_weight": [WEIGHT],
-            "groups": [np.arange(N) // 2, np.arange(N) // 3],
+            "groups": GROUPS,
         },
         BESIDE_AUDITS | AS_WORDS | {"categorical_features": {"X": np.abs(X.round())}},
     ),
@@ -220,14 +221,16 @@ PRIORS = [
     Case(priors.DEDPUL, SEEDED, SCORES),
     Case(
         priors.AlphaMax,
-        SEEDED,
-        SCORES | {"cv": [4, KFold(3)], "random_state": [1, 3], "rank_scores": [False]},
+        SEEDED | {"random_state": 3},
+        SCORES | {"cv": [4, KFold(3)], "random_state": [1, 4], "rank_scores": [False]},
     ),
     Case(priors.AlphaMaxN, SEEDED, SCORES | {"cv": [4, KFold(3)], "rank_scores": [True]}),
     Case(
         priors.BestBinEstimator,
-        SEEDED,
-        SCORES | {"delta": [0.01, 0.5], "gamma": [0.2, 2.0], "sample_weight": [WEIGHT]},
+        SEEDED | {"random_state": 2},
+        SCORES
+        | {"random_state": [0, 1]}
+        | {"delta": [0.01, 0.5], "gamma": [0.2, 2.0], "sample_weight": [WEIGHT]},
     ),
     Case(
         priors.ElkanNoto,
@@ -258,8 +261,13 @@ PRIORS = [
             "cv": [3, 4],
             "single_sample": [False],
             "random_state": [1, 2],
+            "groups": GROUPS,
         },
-        {"cv": {"X": NOISE, "max_centres": 20}, "random_state": {"max_centres": 20}},
+        {
+            "cv": {"X": NOISE, "max_centres": 20},
+            "groups": {"X": NOISE, "max_centres": 20},
+            "random_state": {"max_centres": 20},
+        },
     ),
     Case(
         priors.PenalizedL1,
@@ -271,11 +279,12 @@ PRIORS = [
             "cv": [3, KFold(4)],
             "single_sample": [False],
             "random_state": [1, 2],
+            "groups": GROUPS,
         },
     ),
     Case(
         priors.TIcE,
-        SEEDED,
+        SEEDED | {"random_state": 1},
         {
             "binning": ["quantile"],
             "delta": [0.01, 0.5],
@@ -285,7 +294,8 @@ PRIORS = [
             "bounds_from": ["tree_fold"],
             "cv": [3, 4],
             "single_sample": [False],
-            "random_state": [1, 2],
+            "random_state": [0, 2],
+            "groups": GROUPS,
         },
     ),
     Case(
@@ -294,6 +304,8 @@ PRIORS = [
         {
             "learner": [SAREMClassifier([1]), SCARClassifier(random_state=0)],
             "single_sample": [False],
+            "groups": GROUPS,
         },
+        {"groups": {"learner": None}},
     ),
 ]

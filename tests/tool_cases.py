@@ -162,6 +162,7 @@ INSPECTION = [
             "scorer": [GaussianNB()],
             "cv": [3, KFold(4)],
             "single_sample": [False],
+            "groups": [np.arange(N) // 3, np.arange(N) // 5],
             "random_state": [1, 2],
         },
     ),

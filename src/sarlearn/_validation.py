@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from sarlearn._compat import check_sample_weight
 from sarlearn._labels import choose, fill_labels, gap_mask, is_gap, meaning, warn_of_labels
 from sarlearn._words import counted, nearest, origin
-from sarlearn.exceptions import DataWarning, InputWarning, warn
+from sarlearn.exceptions import DataWarning, warn
 
 # Below this number of labelled rows every estimate is very uncertain.
 FEW_LABELS = 30
@@ -115,22 +115,20 @@ def warn_few_labels(n_labelled: int) -> None:
         warn(DataWarning("few-labels", text))
 
 
-def fewer_folds(cv: int, labelled: np.ndarray) -> int:
-    """How many stratified folds there can be: ``cv``, or as many as rows of the rarer label."""
-    n_labelled = int(labelled.sum())
-    n_folds = min(cv, n_labelled, len(labelled) - n_labelled)
-    if n_folds < 2:
-        raise ValueError(
-            "Held-out scores need at least two labelled and two unlabelled rows; there are "
-            f"{n_labelled} labelled of {len(labelled)}."
-        )
-    if n_folds < cv:
-        text = (
-            f"cv={cv} folds are more than there are rows with one of the labels; {n_folds} folds "
-            "are used. Label more rows, or lower cv."
-        )
-        warn(InputWarning("fewer-folds", text))
-    return n_folds
+def check_groups(groups, n_rows: int) -> np.ndarray | None:
+    """The number of each row's group, or None: at least two groups, and no gap."""
+    if groups is None:
+        return None
+    values = np.asarray(groups)
+    if values.shape != (n_rows,):
+        raise ValueError(f"groups must hold one value per row, {n_rows}; got {values.shape}.")
+    gaps = gap_mask(values)
+    if gaps is not None:
+        raise ValueError(f"groups has no value in row {int(np.argmax(gaps))}: name every group.")
+    names, codes = np.unique(values.astype(str), return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(f"groups holds one value only, {values.tolist()[0]!r}: two are needed.")
+    return codes
 
 
 def encode_new_labels(s, classes: np.ndarray, n_rows: int) -> np.ndarray:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import PredefinedSplit, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -25,6 +26,7 @@ from sarlearn.priors import (
     PenalizedL1,
     TIcE,
 )
+from sarlearn.priors._scores import splits
 
 pytestmark = pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
 FEW = settings(
@@ -170,20 +172,80 @@ def overlapping(seed, n_rows=300):
     return X, y & (rng.random(n_rows) < 0.6)
 
 
+WITH_FOLDS = [e for e in (*ON_SCORES, *ON_ROWS) if "cv" in e.get_params()]
+
+
+def seeded(estimator):
+    both = "random_state" in estimator.get_params()
+    return clone(estimator).set_params(**{"random_state": 0} if both else {})
+
+
 @pytest.mark.parametrize("estimator", [*ON_SCORES, *ON_ROWS, LearnerPrior()], ids=name_of)
-def test_order_of_rows_changes_nothing_given_the_folds(estimator):
+def test_order_of_rows_changes_nothing(estimator):
     X, s = overlapping(0)
-    folds = np.empty(len(s), dtype=int)
-    for fold, (_, test) in enumerate(StratifiedKFold(4, shuffle=True, random_state=0).split(X, s)):
-        folds[test] = fold
     order = np.random.default_rng(1).permutation(len(s))
-    found = []
-    for rows in (np.arange(len(s)), order):
-        estimator = clone(estimator)
-        if "cv" in estimator.get_params():
-            estimator.set_params(cv=PredefinedSplit(folds[rows]))
-        found.append(estimator.fit(X[rows], s[rows]).class_prior_)
-    assert found[0] == pytest.approx(found[1], abs=1e-5)
+    found, shuffled = (seeded(estimator).fit(X[r], s[r]) for r in (np.arange(len(s)), order))
+    assert found.class_prior_ == pytest.approx(shuffled.class_prior_, abs=1e-5)
+
+
+@pytest.mark.parametrize("estimator", [PearsonDivergence(), PenalizedL1(), TIcE()], ids=name_of)
+def test_stored_zeros_change_nothing(estimator):
+    rng = np.random.default_rng(0)
+    y = rng.random(300) < 0.5
+    X = rng.poisson(np.where(y, 3.0, 1.0)[:, None], (300, 6)).astype(float)
+    s = y & (rng.random(300) < 0.6)
+    found, thin = (seeded(estimator).fit(rows, s) for rows in (X, sparse.csr_array(X)))
+    assert thin.class_prior_ == pytest.approx(found.class_prior_, abs=1e-6)
+
+
+def test_a_table_stacked_twice_counts_as_one_of_double_weights():
+    X, s = overlapping(3)
+    twice = BestBinEstimator(random_state=0).fit(np.vstack([X, X]), np.r_[s, s])
+    heavy = BestBinEstimator(random_state=0).fit(X, s, sample_weight=np.full(len(s), 2.0))
+    assert twice.class_prior_ == pytest.approx(heavy.class_prior_, abs=1e-6)
+    for _, test in splits(np.vstack([X, X]), np.r_[s, s], 5, 0):
+        np.testing.assert_array_equal(test[: len(test) // 2] + len(s), test[len(test) // 2 :])
+
+
+@pytest.mark.parametrize("estimator", [*WITH_FOLDS, LearnerPrior()], ids=name_of)
+def test_rows_of_a_group_share_a_fold(estimator):
+    """Each row five times, a little moved: held-out scores have then seen what they score."""
+    rng = np.random.default_rng(0)
+    X, s = overlapping(6, n_rows=60)
+    X, s, groups = np.repeat(X, 5, axis=0), np.repeat(s, 5), np.repeat(np.arange(60), 5)
+    X = X + 1e-3 * rng.standard_normal(X.shape)
+    for train, test in splits(X, s, 5, 0, groups):
+        assert not set(groups[train]) & set(groups[test])
+    grouped = seeded(estimator).fit(X, s, groups=groups).class_prior_
+    assert grouped != seeded(estimator).fit(X, s).class_prior_
+    named = np.char.add("patient ", groups.astype(str))
+    assert grouped == seeded(estimator).fit(X, s, groups=named).class_prior_
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.zeros(300), "groups holds one value only, 0.0"),
+        (np.arange(10), r"one value per row, 300; got \(10,\)"),
+        (np.r_[np.nan, np.arange(299)], "groups has no value in row 0"),
+        (np.repeat([1, 2], 150), "do not make two folds"),
+    ],
+)
+def test_groups_that_cannot_be_held_out_are_refused(groups, message):
+    X, s = overlapping(0)
+    s[150:] = False
+    with pytest.raises(ValueError, match=message):
+        BestBinEstimator().fit(X, s, groups=groups)
+
+
+def test_of_few_different_rows_there_are_fewer_folds():
+    """Of one column of truth values two, each with rows of either label."""
+    X = np.repeat([[0.0], [1.0]], 40, axis=0)
+    s = np.tile([True, False], 40)
+    assert [X[test].ravel().tolist() for _, test in splits(X, s, 5, 0)] in (
+        [[0.0] * 40, [1.0] * 40],
+        [[1.0] * 40, [0.0] * 40],
+    )
 
 
 @pytest.mark.parametrize("estimator", [*ON_SCORES, *ON_ROWS, SAR_EM], ids=name_of)
@@ -193,10 +255,11 @@ def test_order_of_rows_changes_nothing_given_the_folds(estimator):
     shift=st.floats(-100, 100),
     seed=st.integers(0, 2**16),
 )
-def test_units_of_the_columns_change_nothing(estimator, factors, shift, seed):
+def test_units_of_the_columns_change_nothing_given_the_folds(estimator, factors, shift, seed):
     X, s = overlapping(seed)
-    if "random_state" in estimator.get_params():
-        estimator = clone(estimator).set_params(random_state=0)
+    estimator = seeded(estimator)
+    if "cv" in estimator.get_params():
+        estimator.set_params(cv=StratifiedKFold(4, shuffle=True, random_state=0))
     plain = clone(estimator).fit(X, s).class_prior_
     moved = clone(estimator).fit((X + shift) * np.array(factors), s).class_prior_
     assert moved == pytest.approx(plain, abs=1e-3)

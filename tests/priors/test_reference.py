@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
 
 from prior_cases import (
     CASES,
@@ -61,7 +62,9 @@ def estimates(method):
         elif method in ("KM1", "KM2"):
             found[key] = KernelMean(method).fit(*small_case(*key)[:2]).class_prior_
         elif method == "PE":
-            found[key] = PearsonDivergence(random_state=seed).fit(X, s).class_prior_
+            rng = np.random.RandomState(seed)  # stratified folds by place, as the port's
+            folds = StratifiedKFold(5, shuffle=True, random_state=rng)
+            found[key] = PearsonDivergence(cv=folds, random_state=rng).fit(X, s).class_prior_
         elif method == "TIcE":
             found[key] = TIcE(cv=reference_folds(len(s), seed)).fit(X, s).class_prior_
     return found

@@ -157,7 +157,7 @@ class SCARClassifier(LearnsPropensity):
         """Copies of a row share a fold, and count by their weights: neither moves the estimate."""
         # Imported here, because priors import the classifiers.
         from sarlearn.priors._base import Estimate
-        from sarlearn.priors._scores import RowFolds, merged, out_of_fold_scores
+        from sarlearn.priors._scores import merged, out_of_fold_scores
         from sarlearn.priors.best_bin import BestBinEstimator
 
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -170,8 +170,7 @@ class SCARClassifier(LearnsPropensity):
             found = Estimate(1.0, at_boundary=True)
         else:
             with one_blas_thread():
-                folds = RowFolds(5, seed)
-                scores = out_of_fold_scores(X, labels, cv=folds, sample_weight=weight)
+                scores = out_of_fold_scores(X, labels, random_state=seed, weight=weight)
                 found = prior._read(scores, labels, weight)
         prior._set_prior(found, float(labels @ weight / weight.sum()))
         return prior

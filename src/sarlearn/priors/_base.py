@@ -1,7 +1,7 @@
 """The contract every class-prior estimator keeps: three numbers, and whether one was cut off."""
 
-from abc import ABCMeta, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +11,7 @@ from sklearn.utils import ClassifierTags
 from sarlearn._compat import fit_context, one_blas_thread
 from sarlearn._labels import fill_labels
 from sarlearn._validation import (
+    check_groups,
     check_weights,
     encode_labels,
     validate_data,
@@ -27,7 +28,7 @@ class Estimate(NamedTuple):
     purity: float = 1.0
 
 
-class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
+class PriorEstimator(BaseEstimator):
     """Base of the class-prior estimators.
 
     With ``q`` the labelled share of the rows, a single training set has::
@@ -40,6 +41,8 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
 
     _parameter_constraints: dict = {"single_sample": ["boolean"]}
     single_sample: bool
+    # Finds kappa from rows and who is labelled; weights and groups by name, where `fit` takes them.
+    _estimate: Callable[..., Estimate]
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y):
@@ -57,29 +60,28 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
+        return self._learn(X, y)
+
+    def _learn(self, X, y, sample_weight=None, groups=None):
+        """What every ``fit`` does with what it is given."""
         refuse_dask(X, type(self).__name__)
-        X, labelled = self._check_input(X, y)
-        return self._fit_rows(X, labelled)
-
-    def _fit_rows(self, X, labelled: np.ndarray, *weight: np.ndarray):
-        """Learn from rows that were checked, with weights where the method takes them."""
-        with one_blas_thread():
-            found = self._estimate(X, labelled, *weight)
-        self._set_prior(found, float(np.average(labelled, weights=weight[0] if weight else None)))
-        return self
-
-    @abstractmethod
-    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
-        """Find kappa, and set what the method wants to show on the way."""
-
-    def _check_input(self, X, y) -> tuple[Any, np.ndarray]:
-        y = fill_labels(y)
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+            self, X, fill_labels(y), accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
         )
         labelled, self.classes_ = encode_labels(y)
         check_informative(X)
-        return X, labelled
+        weight = check_weights(sample_weight, X)
+        if weight is not None and len(np.unique(labelled[weight > 0])) < 2:
+            raise ValueError(
+                "The rows with a positive sample_weight are all labelled, or all unlabelled; "
+                "learning needs both."
+            )
+        given = {"weight": weight, "groups": check_groups(groups, len(labelled))}
+        given = {name: value for name, value in given.items() if value is not None}
+        with one_blas_thread():
+            found = self._estimate(X, labelled, **given)
+        self._set_prior(found, float(np.average(labelled, weights=weight)))
+        return self
 
     def _set_prior(self, found: Estimate, label_share: float) -> None:
         """Store the three numbers. Of the labelled rows a share `purity` is positive."""
@@ -107,43 +109,6 @@ class PriorEstimator(BaseEstimator, metaclass=ABCMeta):
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.input_tags.sparse = True
         return tags
-
-
-class WeightedPriorEstimator(PriorEstimator):
-    """Base of the estimators that take weights: a row of weight 2 counts as two rows."""
-
-    @abstractmethod
-    def _estimate(self, X, labelled: np.ndarray, weight: np.ndarray | None = None) -> Estimate: ...
-
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
-        """Estimate the class prior.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            The rows, labelled and unlabelled together.
-        y : array-like of shape (n_samples,)
-            The observed labels s: 1 for labelled positives, 0 for unlabelled rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row counts for. Folds are made of rows, whatever their weight.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        if sample_weight is None:
-            return super().fit(X, y)
-        refuse_dask(X, f"{type(self).__name__} with sample_weight")
-        X, labelled = self._check_input(X, y)
-        weight = np.asarray(check_weights(sample_weight, X))
-        if len(np.unique(labelled[weight > 0])) < 2:
-            raise ValueError(
-                "The rows with a positive sample_weight are all labelled, or all unlabelled; "
-                "learning needs both."
-            )
-        return self._fit_rows(X, labelled, weight)
 
 
 def check_informative(X) -> None:

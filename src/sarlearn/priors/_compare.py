@@ -1,8 +1,5 @@
 """Run several class-prior estimators on one data set and say whether they agree."""
 
-import importlib.util
-import sys
-import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,8 +9,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import has_fit_parameter
 
-from sarlearn._validation import check_array, encode_labels
+from sarlearn._validation import check_array, check_groups, encode_labels
 from sarlearn.classifiers import SAREMClassifier
 from sarlearn.exceptions import TrustWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative
@@ -60,7 +58,6 @@ class PriorRow:
     unlabelled_prior: float
     label_frequency: float
     clipped: bool
-    seconds: float
     notes: list[str] = field(default_factory=list)
 
 
@@ -71,11 +68,9 @@ class PriorComparison:
     Attributes
     ----------
     rows : list of PriorRow
-        One for each method: estimate, seconds, warnings.
+        One for each method: its three numbers, and its warnings as ``notes``.
     estimators : dict of str to fitted estimator
         Methods that failed are missing.
-    scoring_seconds : float
-        Time of the out-of-fold scores that the score methods shared.
     max_disagreement : float
         The spread above which the methods are said to disagree.
 
@@ -86,7 +81,6 @@ class PriorComparison:
 
     rows: list[PriorRow]
     estimators: dict[str, PriorEstimator]
-    scoring_seconds: float
     max_disagreement: float = 0.1
 
     @property
@@ -118,13 +112,12 @@ class PriorComparison:
         )
 
     def __str__(self) -> str:
-        lines = [f"{'method':<13} {'prior':>6} {'unlab.':>6} {'c':>6} {'seconds':>8}  notes"]
+        lines = [f"{'method':<13} {'prior':>6} {'unlab.':>6} {'c':>6}  notes"]
         for row in self.rows:
             numbers = (row.class_prior, row.unlabelled_prior, row.label_frequency)
             shown = " ".join(f"{value:6.3f}" for value in numbers)
             notes = "; ".join(note if len(note) < 60 else note[:57] + "..." for note in row.notes)
-            lines.append(f"{row.method:<13} {shown} {row.seconds:8.2f}  {notes}".rstrip())
-        lines.append(f"(scores shared by the score methods: {self.scoring_seconds:.2f} s)")
+            lines.append(f"{row.method:<13} {shown}  {notes}".rstrip())
         return "\n".join([*lines, self.verdict])
 
 
@@ -137,8 +130,8 @@ def compare_priors(
     cv=5,
     single_sample: bool = True,
     max_disagreement: float = 0.1,
+    groups=None,
     random_state=None,
-    verbose: bool = False,
 ) -> PriorComparison:
     """Estimate the class prior with several methods and say whether they agree.
 
@@ -162,10 +155,10 @@ def compare_priors(
         False for case-control data; read by the methods chosen by name.
     max_disagreement : float, default=0.1
         The spread of class priors above which a warning is given.
+    groups : array-like of shape (n_samples,), default=None
+        Rows of a group, such as visits of one patient, share a fold; equal rows do anyway.
     random_state : int, RandomState instance or None, default=None
         Of the scores and of the methods chosen by name.
-    verbose : bool, default=False
-        Show a progress bar, in a terminal where rich is installed.
 
     Returns
     -------
@@ -196,37 +189,37 @@ def compare_priors(
     check_consistent_length(checked, s)
     labelled, _ = encode_labels(s)
     check_informative(checked)
-    shared = {
+    groups = check_groups(groups, len(labelled))
+    shared = [
         name
         for name, estimator in chosen.items()
         if isinstance(estimator, ScorePriorEstimator) and estimator.scorer is None
-    }
-    rows, fitted, started = [], {}, time.perf_counter()
-    scores = None
+    ]
     if shared:
-        scores = out_of_fold_scores(X, labelled, scorer=scorer, cv=cv, random_state=random_state)
-    scoring_seconds = time.perf_counter() - started if shared else 0.0
-    for name in _with_progress(list(chosen), verbose):
-        estimator = clone(chosen[name])
-        started, failure = time.perf_counter(), []
+        folds = {"cv": cv, "random_state": random_state, "groups": groups}
+        scores = out_of_fold_scores(X, labelled, scorer=scorer, **folds)
+    rows, fitted = [], {}
+    for name, given in chosen.items():
+        estimator, failure = clone(given), []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 if name in shared:
                     fitted[name] = estimator.fit_scores(scores, labelled)
+                elif has_fit_parameter(estimator, "groups"):
+                    fitted[name] = estimator.fit(X, labelled, groups=groups)
                 else:
                     fitted[name] = estimator.fit(X, labelled)
             except ValueError as error:
                 failure = [f"failed: {error}"]
         # Few labels are warned of once for all methods, not in the notes of each.
         notes = [str(w.message) for w in caught if getattr(w.message, "code", "") != "few-labels"]
-        seconds = time.perf_counter() - started
         prior, kappa, c = (getattr(fitted.get(name), number, np.nan) for number in NUMBERS)
         clipped = getattr(fitted.get(name), "clipped_", False)
-        rows.append(PriorRow(name, prior, kappa, c, clipped, seconds, notes + failure))
+        rows.append(PriorRow(name, prior, kappa, c, clipped, notes + failure))
     if not fitted:
         raise ValueError("No method gave an estimate. " + "; ".join(r.notes[-1] for r in rows))
-    comparison = PriorComparison(rows, fitted, scoring_seconds, max_disagreement)
+    comparison = PriorComparison(rows, fitted, max_disagreement)
     if comparison.disagree:
         warn(TrustWarning("priors-disagree", comparison.verdict))
     return comparison
@@ -256,13 +249,3 @@ def _choose(estimators, single_sample: bool, random_state) -> dict[str, PriorEst
     if not chosen:
         raise ValueError("estimators is empty: name at least one method.")
     return chosen
-
-
-def _with_progress(names: list[str], verbose: bool) -> Iterable[str]:
-    """The names, with a bar in a terminal where rich is installed."""
-    if not verbose or not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
-        return names
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(names, "class priors", console=Console(stderr=True), transient=True)

@@ -1,97 +1,65 @@
-"""Out-of-fold scores g(x) ~ P(s=1 | x): what half of the estimators read instead of X."""
+"""Folds, and out-of-fold scores g(x) ~ P(s=1 | x): what half of the estimators read instead of X.
+
+Equal rows, and rows of one group, share a fold: else held-out scores have seen what they score.
+Folds are dealt by a hash of the row and the seed, so that neither the order of the rows nor whether
+zeros are stored changes them.
+"""
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.stats import hypergeom, norm
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
-from sarlearn._engine.folds import deal_folds, hash_rows, mixed
+from sarlearn._engine.folds import deal_folds, hash_rows, joined, mixed
 from sarlearn._engine.rows import moderate
-from sarlearn._validation import check_array, check_weights, encode_labels, fewer_folds
+from sarlearn._validation import check_array, encode_labels
+from sarlearn.exceptions import InputWarning, warn
 from sarlearn.priors._base import Estimate, PriorEstimator
 
 SAME_LEVEL = 0.01
 # Up to so many labelled rows a tail is summed term by term.
 EXACT = 100_000
-CV_CONSTRAINT = ["cv_object"]  # a number, a splitter, or an iterable of (train, test)
 
 
 def out_of_fold_scores(
-    X, s, *, scorer=None, cv=5, random_state=None, sample_weight=None
+    X, labelled, *, scorer=None, cv=5, random_state=None, weight=None, groups=None
 ) -> np.ndarray:
     """Score every row with models that did not see it: ``g(x)``, an estimate of ``P(s=1 | x)``.
 
     In-sample scores of a flexible model put all labelled rows on top, and every estimator that
     reads them then finds no positives among the unlabelled. A row scored by several folds (a
-    repeated splitter) gets the mean of its scores.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The rows, labelled and unlabelled together.
-    s : array-like of shape (n_samples,)
-        Observed labels, 1 for labelled.
-    scorer : classifier with ``predict_proba``, default=None
-        None is logistic regression on standardised columns. Class weights spoil the calibration
-        that `ElkanNoto` needs; the other methods tolerate them.
-    cv : int >= 2, splitter or iterable of (train, test), default=5
-        A number is that many shuffled folds, stratified by `s`; copies of a row share one.
-    random_state : int, RandomState instance or None, default=None
-        Shuffles the folds; used only where `cv` is a number.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How many rows each row counts for in the fits. Folds are made of the rows with a positive
-        weight; the score of another is NaN unless a given fold holds it out.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Scores in [0, 1].
-
-    See Also
-    --------
-    BestBinEstimator : Best Bin Estimation: the suggested default.
-    DEDPUL : Difference of estimated densities (DEDPUL).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sarlearn.priors import out_of_fold_scores
-    >>> X, target = load_breast_cancer(return_X_y=True)
-    >>> scores = out_of_fold_scores(X, target == 0, random_state=0)
-    >>> scores.shape, bool(scores[target == 0].mean() > 0.9)
-    ((569,), True)
+    repeated splitter) gets the mean of its scores; one of weight 0 gets NaN, unless a given fold
+    holds it out. Without a `scorer`, logistic regression on standardised columns does it.
     """
-    labelled, _ = encode_labels(s, warn_few=False)
-    model = scorer
+    rows = moderate(check_array(X, accept_sparse="csr", dtype=np.float64))
     if scorer is None:
-        X = moderate(check_array(X, accept_sparse="csr", dtype=np.float64))
-        model = default_scorer(sparse=sp.issparse(X))
-    if not is_classifier(model) or not hasattr(model, "predict_proba"):
+        X = rows
+        # Sparse columns are scaled, not centred.
+        scaler = StandardScaler(with_mean=isinstance(rows, np.ndarray))
+        scorer = make_pipeline(scaler, LogisticRegression(max_iter=1000))
+    if not is_classifier(scorer) or not hasattr(scorer, "predict_proba"):
         raise ValueError(
-            f"scorer must be a classifier with predict_proba; got {model!r}. Wrap one without it "
+            f"scorer must be a classifier with predict_proba; got {scorer!r}. Wrap one without it "
             "in sklearn.calibration.CalibratedClassifierCV."
         )
     target = labelled.astype(int)
     total, count = np.zeros(len(target)), np.zeros(len(target))
-    check_consistent_length(X, labelled)
-    weight = check_weights(sample_weight, X)
     counting = np.ones(len(target), dtype=bool) if weight is None else weight > 0
-    for train, test in _splits_of(X, labelled, counting, cv, random_state):
+    for train, test in _splits_of(rows, labelled, counting, cv, random_state, groups):
         held_in = np.unique(target[train])
         if len(held_in) < 2:
             raise ValueError(
                 f"A training fold of cv={cv!r} holds only rows with s={held_in[0]}; every fold "
                 "needs labelled and unlabelled rows. Use stratified folds, or fewer."
             )
-        parameters = {} if weight is None else _weights_of_fit(model, weight[train])
-        fitted = clone(model).fit(safe_indexing(X, train), target[train], **parameters)
+        parameters = {} if weight is None else _weights_of_fit(scorer, weight[train])
+        fitted = clone(scorer).fit(safe_indexing(X, train), target[train], **parameters)
         total[test] += fitted.predict_proba(safe_indexing(X, test))[:, 1]
         count[test] += 1
     never = int(np.sum(count[counting] == 0))
@@ -103,16 +71,17 @@ def out_of_fold_scores(
     return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
 
 
-def _splits_of(X, labelled, counting: np.ndarray, cv, random_state):
+def _splits_of(X, labelled, counting: np.ndarray, cv, random_state, groups):
     """Folds of the rows that count, as numbers among all rows.
 
     A number or a splitter never sees the others; folds that are given number all rows.
     """
     if counting.all():
-        return splits(X, labelled, cv, random_state)
-    rows = np.flatnonzero(counting)
+        return splits(X, labelled, cv, random_state, groups)
     if isinstance(cv, int | np.integer) or hasattr(cv, "split"):
-        found = splits(safe_indexing(X, rows), labelled[rows], cv, random_state)
+        rows = np.flatnonzero(counting)
+        groups = None if groups is None else groups[rows]
+        found = splits(X[rows], labelled[rows], cv, random_state, groups)
         return [(rows[train], rows[test]) for train, test in found]
     pairs = [[np.arange(len(counting))[part] for part in pair] for pair in cv]
     return [(train[counting[train]], test) for train, test in pairs]
@@ -129,55 +98,48 @@ def _weights_of_fit(model, weight: np.ndarray) -> dict[str, np.ndarray]:
     return {name: weight for name, step in steps if has_fit_parameter(step, "sample_weight")}
 
 
-def default_scorer(sparse: bool = False):
-    """Logistic regression on standardised columns; sparse input is scaled, not centred."""
-    return make_pipeline(StandardScaler(with_mean=not sparse), LogisticRegression(max_iter=1000))
+def splits(
+    X, labelled: np.ndarray, cv, random_state, groups=None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The (train, test) pairs meant by `cv`: a number of folds, a splitter, or the pairs."""
+    if not isinstance(cv, int | np.integer):
+        target = labelled.astype(int)
+        return list(check_cv(cv, target, classifier=True).split(X, target, groups))
+    fold = _dealt(X, labelled, _fewer_folds(int(cv), labelled), random_state, groups)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)]
 
 
-def splits(X, labelled: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The (train, test) pairs meant by `cv`; with few rows of a label, fewer and a warning."""
-    if isinstance(cv, int | np.integer):
-        n_folds = fewer_folds(int(cv), labelled)
-        together = _folds_of_copies(X, labelled, n_folds, random_state)
-        if together is not None:
-            numbers = range(n_folds)
-            return [(np.flatnonzero(together != k), np.flatnonzero(together == k)) for k in numbers]
-        cv = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    target = labelled.astype(int)
-    return list(check_cv(cv, target, classifier=True).split(X, target))
+def _fewer_folds(cv: int, labelled: np.ndarray) -> int:
+    """How many folds with either label there can be: ``cv``, or as many as rows of the rarer."""
+    n_labelled = int(labelled.sum())
+    n_folds = min(cv, n_labelled, len(labelled) - n_labelled)
+    if n_folds < 2:
+        raise ValueError(
+            "Held-out scores need at least two labelled and two unlabelled rows; there are "
+            f"{n_labelled} labelled of {len(labelled)}."
+        )
+    if n_folds < cv:
+        text = (
+            f"cv={cv} folds are more than there are rows with one of the labels; {n_folds} folds "
+            "are used. Label more rows, or lower cv."
+        )
+        warn(InputWarning("fewer-folds", text))
+    return n_folds
 
 
-def _folds_of_copies(X, labelled: np.ndarray, n_folds: int, random_state) -> np.ndarray | None:
-    """Folds in which copies of a row lie together; None without copies, or of too few rows."""
-    if not sp.issparse(X) and not (isinstance(X, np.ndarray) and X.dtype.kind in "buif"):
-        return None
-    hashes = hash_rows(X)
-    if len(np.unique(hashes)) == len(hashes):
-        return None
+def _dealt(X, labelled: np.ndarray, most: int, random_state, groups) -> np.ndarray:
+    """The fold of each row. Of few different rows there are fewer folds, each with both labels."""
     seed = int(check_random_state(random_state).randint(2**31))
-    fold = deal_folds(hashes, labelled, n_folds, seed)
-    held = [np.bincount(fold[some], minlength=n_folds) for some in (labelled, ~labelled)]
-    return fold if np.min(held) > 0 else None
-
-
-class RowFolds:
-    """A splitter whose folds depend on what rows hold: copies share one, in any order of rows."""
-
-    def __init__(self, n_folds: int, seed: int):
-        self.n_folds = n_folds
-        self.seed = seed
-
-    def get_n_splits(self, X=None, y=None, groups=None) -> int:
-        return self.n_folds
-
-    def split(self, X, y, groups=None):
-        """Train and test rows of each fold; fewer folds where few rows are labelled."""
-        labelled, hashes = np.asarray(y).astype(bool), hash_rows(X)
-        n_folds = fewer_folds(self.n_folds, labelled)
-        n_folds = max(min(n_folds, len(np.unique(hashes[labelled]))), 2)
-        fold = deal_folds(hashes, labelled, n_folds, self.seed)
-        for number in range(n_folds):
-            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+    hashes = joined(hash_rows(X), groups)
+    for n_folds in range(most, 1, -1):
+        fold = deal_folds(hashes, labelled, n_folds, seed)
+        if all(len(np.unique(fold[rows])) == n_folds for rows in (labelled, ~labelled)):
+            return fold
+    raise ValueError(
+        f"The {len(np.unique(hashes))} different rows or groups of X do not make two folds that "
+        "each hold labelled and unlabelled rows; equal rows, and those of a group, share a fold. "
+        "Add columns that tell rows apart, or pass folds of your own as cv."
+    )
 
 
 def merged(X, labelled: np.ndarray, weight: np.ndarray | None):
@@ -187,11 +149,11 @@ def merged(X, labelled: np.ndarray, weight: np.ndarray | None):
     return X[first], labelled[first], np.bincount(which, weight).astype(np.float64)
 
 
-def fold_numbers(X, labelled: np.ndarray, cv, random_state) -> np.ndarray:
+def fold_numbers(X, labelled: np.ndarray, cv, random_state, groups=None) -> np.ndarray:
     """The test fold of each row, for methods that keep sums per fold: every row in one fold."""
     folds = np.full(len(labelled), -1)
     seen = np.zeros(len(labelled), dtype=int)
-    for number, (_, test) in enumerate(splits(X, labelled, cv, random_state)):
+    for number, (_, test) in enumerate(splits(X, labelled, cv, random_state, groups)):
         folds[test] = number
         seen[test] += 1
     if (seen != 1).any():
@@ -226,30 +188,23 @@ def _separates(scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | No
     sizes = 2.0 ** np.arange(3, max(int(np.log2(max(n_rows, 1.0))), 4))
     up_to, labelled_up_to = np.cumsum(all_rows), np.cumsum(of_labelled)
     at = np.minimum(np.searchsorted(up_to, sizes), len(up_to) - 1)
-    counts = (labelled_up_to[at], n_rows, n_labelled, up_to[at])
-    tails = _few_drawn(*(np.round(count) for count in np.broadcast_arrays(*counts)))
+    tails = _few_drawn(labelled_up_to[at], n_rows, n_labelled, up_to[at])
     return bool(min(shift, tails.min() * len(sizes)) <= SAME_LEVEL / 2)
 
 
-def _few_drawn(found: np.ndarray, n_rows, n_labelled, n_drawn) -> np.ndarray:
+def _few_drawn(found, n_rows, n_labelled, n_drawn) -> np.ndarray:
     """The probability of so few labelled rows, or fewer, among those drawn.
 
     SciPy's tail is a sum of as many terms, which weights can make endless: where there are many,
     the normal approximation is as good.
     """
-    out, few = np.empty(len(found)), found <= EXACT
-    counts = [count[few] for count in (found, n_rows, n_labelled, n_drawn)]
-    out[few] = hypergeom.cdf(*counts)
-    found, n_rows, n_labelled, n_drawn = (
-        count[~few] for count in (found, n_rows, n_labelled, n_drawn)
-    )
+    found, n_rows, n_labelled, n_drawn = map(np.round, (found, n_rows, n_labelled, n_drawn))
     share = n_labelled / n_rows
-    left = (n_rows - n_drawn) / np.maximum(n_rows - 1, 1)
-    spread = np.sqrt(n_drawn * share * (1 - share) * left)
-    above = found + 0.5 - n_drawn * share
-    z = np.divide(above, spread, out=np.full(len(spread), np.inf), where=spread > 0)
-    out[~few] = norm.cdf(z)
-    return out
+    variance = n_drawn * share * (1 - share) * (n_rows - n_drawn) / max(n_rows - 1, 1)
+    tail = norm.cdf((found + 0.5 - n_drawn * share) / np.sqrt(np.maximum(variance, 1e-300)))
+    few = found <= EXACT
+    tail[few] = hypergeom.cdf(found[few], n_rows, n_labelled, n_drawn[few])
+    return tail
 
 
 def _rank_sum(higher: np.ndarray, lower: np.ndarray) -> float:
@@ -267,7 +222,37 @@ def _rank_sum(higher: np.ndarray, lower: np.ndarray) -> float:
     return float(norm.sf((above - n_higher * n_lower / 2 - 0.5) / np.sqrt(spread)))
 
 
-class ScorePriorEstimator(PriorEstimator):
+class FoldPriorEstimator(PriorEstimator):
+    """Base of the estimators that hold rows out."""
+
+    _parameter_constraints: dict = {
+        **PriorEstimator._parameter_constraints,
+        "cv": ["cv_object"],  # a number, a splitter, or an iterable of (train, test)
+        "random_state": ["random_state"],
+    }
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, groups=None):
+        """Estimate the class prior.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows, labelled and unlabelled together.
+        y : array-like of shape (n_samples,)
+            The observed labels s: 1 for labelled positives, 0 for unlabelled rows.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of a group, such as visits of one patient, share a fold; equal rows do anyway.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._learn(X, y, groups=groups)
+
+
+class ScorePriorEstimator(FoldPriorEstimator):
     """Base of the estimators that read one out-of-fold score per row.
 
     Where the held-out scores of the labelled rows are no higher than those of the unlabelled
@@ -276,21 +261,13 @@ class ScorePriorEstimator(PriorEstimator):
     """
 
     _parameter_constraints: dict = {
-        **PriorEstimator._parameter_constraints,
+        **FoldPriorEstimator._parameter_constraints,
         "scorer": "no_validation",
-        "cv": CV_CONSTRAINT,
-        "random_state": ["random_state"],
     }
 
-    def _estimate(self, X, labelled: np.ndarray, weight: np.ndarray | None = None) -> Estimate:
-        scores = out_of_fold_scores(
-            X,
-            labelled,
-            scorer=self.scorer,
-            cv=self.cv,
-            random_state=self.random_state,
-            sample_weight=weight,
-        )
+    def _estimate(self, X, labelled: np.ndarray, weight=None, groups=None) -> Estimate:
+        settings = {"scorer": self.scorer, "cv": self.cv, "random_state": self.random_state}
+        scores = out_of_fold_scores(X, labelled, **settings, weight=weight, groups=groups)
         if weight is None:
             return self._read(scores, labelled)
         kept = weight > 0

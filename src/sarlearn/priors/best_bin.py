@@ -4,12 +4,12 @@ from numbers import Real
 
 import numpy as np
 
-from sarlearn._compat import Interval
-from sarlearn.priors._base import Estimate, WeightedPriorEstimator
+from sarlearn._compat import Interval, fit_context
+from sarlearn.priors._base import Estimate
 from sarlearn.priors._scores import ScorePriorEstimator
 
 
-class BestBinEstimator(ScorePriorEstimator, WeightedPriorEstimator):
+class BestBinEstimator(ScorePriorEstimator):
     """Best Bin Estimation [1]_: the suggested default.
 
     With ``q_U(z)``, ``q_P(z)`` the shares of unlabelled and labelled rows scored z or higher,
@@ -96,6 +96,28 @@ class BestBinEstimator(ScorePriorEstimator, WeightedPriorEstimator):
         self.cv = cv
         self.single_sample = single_sample
         self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Estimate the class prior.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows, labelled and unlabelled together.
+        y : array-like of shape (n_samples,)
+            The observed labels s: 1 for labelled positives, 0 for unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many rows each row counts for.
+        groups : array-like of shape (n_samples,), default=None
+            Rows of a group, such as visits of one patient, share a fold; equal rows do anyway.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._learn(X, y, sample_weight, groups)
 
     def _estimate_from_scores(
         self, scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | None = None

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context
 from sarlearn._labels import fill_labels
@@ -73,7 +74,7 @@ class LearnerPrior(PriorEstimator):
         return tags
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y):
+    def fit(self, X, y, groups=None):
         """Estimate the class prior.
 
         Parameters
@@ -82,6 +83,9 @@ class LearnerPrior(PriorEstimator):
             The rows, labelled and unlabelled together, as the learner takes them.
         y : array-like of shape (n_samples,)
             The observed labels s: 1 for labelled positives, 0 for unlabelled rows.
+        groups : array-like of shape (n_samples,), default=None
+            For a learner that holds rows out: those of a group, such as visits of one patient,
+            together.
 
         Returns
         -------
@@ -90,8 +94,10 @@ class LearnerPrior(PriorEstimator):
         """
         refuse_dask(X, "LearnerPrior")
         learner = SARClassifier() if self.learner is None else clone(self.learner)
-        self.learner_ = learner.fit(X, y)
-        final = self.learner_[-1] if isinstance(self.learner_, Pipeline) else self.learner_
+        name, final = learner.steps[-1] if isinstance(learner, Pipeline) else ("", learner)
+        holds_out = groups is not None and has_fit_parameter(final, "groups")
+        given = {f"{name}__groups".removeprefix("__"): groups} if holds_out else {}
+        self.learner_ = learner.fit(X, y, **given)
         self.n_features_in_ = self.learner_.n_features_in_
         if hasattr(self.learner_, "feature_names_in_"):
             self.feature_names_in_ = self.learner_.feature_names_in_
@@ -102,6 +108,3 @@ class LearnerPrior(PriorEstimator):
             raise ValueError(f"{final!r} finds no class prior: its rows are not one sample.")
         self._set_prior(Estimate((prior - share) / (1 - share)), share)
         return self
-
-    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
-        raise NotImplementedError  # the learner checks its rows itself

@@ -7,7 +7,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn.priors._base import Estimate, PriorEstimator
+from sarlearn.priors._base import Estimate
 from sarlearn.priors._kernels import (
     distance_blocks,
     median_distance,
@@ -15,14 +15,14 @@ from sarlearn.priors._kernels import (
     squared_distances,
     stratified_subsample,
 )
-from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
+from sarlearn.priors._scores import FoldPriorEstimator, fold_numbers
 
 WIDTH_FACTORS = np.linspace(1 / 5, 5, 10)
 RIDGES = np.logspace(-3, 1, 9)
 MEDIAN_ROWS = 1000
 
 
-class PearsonDivergence(PriorEstimator):
+class PearsonDivergence(FoldPriorEstimator):
     """Partial matching under the Pearson divergence (PE) [1]_.
 
     Scale the labelled density until it fits that of all rows::
@@ -84,11 +84,9 @@ class PearsonDivergence(PriorEstimator):
     """
 
     _parameter_constraints: dict = {
-        **PriorEstimator._parameter_constraints,
+        **FoldPriorEstimator._parameter_constraints,
         "max_centres": [Interval(Integral, 1, None, closed="left")],
         "scaling": [StrOptions({"minmax", "standard", "none"})],
-        "cv": CV_CONSTRAINT,
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -106,9 +104,9 @@ class PearsonDivergence(PriorEstimator):
         self.single_sample = single_sample
         self.random_state = random_state
 
-    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+    def _estimate(self, X, labelled: np.ndarray, groups=None) -> Estimate:
         rng = check_random_state(self.random_state)
-        folds = fold_numbers(X, labelled, self.cv, rng)
+        folds = fold_numbers(X, labelled, self.cv, rng, groups)
         X = scale_columns(X, self.scaling)
         centres = np.flatnonzero(labelled)
         if len(centres) > self.max_centres:

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sarlearn._compat import Interval, StrOptions
-from sarlearn.priors._base import Estimate, PriorEstimator
+from sarlearn.priors._base import Estimate
 from sarlearn.priors._kernels import (
     distance_blocks,
     gaussian,
@@ -14,7 +14,7 @@ from sarlearn.priors._kernels import (
     scale_columns,
     squared_distances,
 )
-from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
+from sarlearn.priors._scores import FoldPriorEstimator, fold_numbers
 
 WIDTH_FACTORS = np.logspace(-2, 1, 10)
 THETA_GRID = np.linspace(0.01, 1.0, 100)
@@ -47,7 +47,7 @@ def exact_minimizer(m: np.ndarray, u: np.ndarray, penalty: float) -> float:
     return float(theta[np.argmax(theta <= following)])
 
 
-class PenalizedL1(PriorEstimator):
+class PenalizedL1(FoldPriorEstimator):
     """Partial matching under the penalised L1 distance (pen-L1) [1]_.
 
     Scale the labelled density until it would stick out of the unlabelled one. With Gaussian bases
@@ -120,12 +120,10 @@ class PenalizedL1(PriorEstimator):
     """
 
     _parameter_constraints: dict = {
-        **PriorEstimator._parameter_constraints,
+        **FoldPriorEstimator._parameter_constraints,
         "penalty": [Interval(Real, 0.0, None, closed="neither")],
         "max_centres": [Interval(Integral, 1, None, closed="left")],
         "scaling": [StrOptions({"minmax", "standard", "none"})],
-        "cv": CV_CONSTRAINT,
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -145,9 +143,9 @@ class PenalizedL1(PriorEstimator):
         self.single_sample = single_sample
         self.random_state = random_state
 
-    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
+    def _estimate(self, X, labelled: np.ndarray, groups=None) -> Estimate:
         rng = check_random_state(self.random_state)
-        folds = fold_numbers(X, labelled, self.cv, rng)
+        folds = fold_numbers(X, labelled, self.cv, rng, groups)
         X = scale_columns(X, self.scaling)
         centres, positives, some = (
             _at_most(np.flatnonzero(rows), size, rng)

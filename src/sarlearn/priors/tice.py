@@ -8,14 +8,14 @@ import scipy.sparse as sp
 
 from sarlearn._compat import Interval, StrOptions
 from sarlearn._engine.rows import moderate
-from sarlearn.priors._base import Estimate, PriorEstimator
-from sarlearn.priors._scores import CV_CONSTRAINT, fold_numbers
+from sarlearn.priors._base import Estimate
+from sarlearn.priors._scores import FoldPriorEstimator, fold_numbers
 
 N_BINS = 4
 N_ROUNDS = 2  # the second round reads the variance from the first one's answer
 
 
-class TIcE(PriorEstimator):
+class TIcE(FoldPriorEstimator):
     """Tree Induction for c Estimation (TIcE) [1]_.
 
     In any subdomain A with T rows, L of them labelled, ``P(s=1 | A) <= c``, so with probability
@@ -91,15 +91,13 @@ class TIcE(PriorEstimator):
     """
 
     _parameter_constraints: dict = {
-        **PriorEstimator._parameter_constraints,
+        **FoldPriorEstimator._parameter_constraints,
         "binning": [StrOptions({"equal", "quantile"})],
         "delta": [Interval(Real, 0.0, 1.0, closed="neither"), None],
         "promise": [Interval(Real, 0.0, None, closed="left")],
         "min_rows": [Interval(Integral, 1, None, closed="left")],
         "max_splits": [Interval(Integral, 1, None, closed="left")],
         "bounds_from": [StrOptions({"other_folds", "tree_fold"})],
-        "cv": CV_CONSTRAINT,
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -125,8 +123,8 @@ class TIcE(PriorEstimator):
         self.single_sample = single_sample
         self.random_state = random_state
 
-    def _estimate(self, X, labelled: np.ndarray) -> Estimate:
-        folds = fold_numbers(X, labelled, self.cv, self.random_state)
+    def _estimate(self, X, labelled: np.ndarray, groups=None) -> Estimate:
+        folds = fold_numbers(X, labelled, self.cv, self.random_state, groups)
         codes = bin_columns(X, self.binning)
         frequency = 0.5
         for _ in range(N_ROUNDS):
