@@ -244,7 +244,6 @@ PRIORS = [
         {
             "variant": ["KM2"],
             "max_rows": [80, 100],
-            "max_rank": [3, 8],
             "max_prior": [0.88, 0.9],
             "scaling": ["standard", "none"],
             "single_sample": [False],

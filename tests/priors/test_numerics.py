@@ -16,12 +16,6 @@ from sarlearn.priors._kernels import (
     stratified_subsample,
 )
 from sarlearn.priors._scores import _rank_sum
-from sarlearn.priors._simplex_qp import (
-    FactoredGram,
-    WholeGram,
-    pivoted_cholesky,
-    project_to_hull,
-)
 from sarlearn.priors.kernel_mean import KernelMean, _chance_distance, _Embedding
 from sarlearn.priors.pearson import PearsonDivergence
 from sarlearn.priors.penalized_l1 import exact_minimizer
@@ -45,31 +39,13 @@ def test_exact_minimizer_without_a_basis_near_the_labelled_rows_is_one():
     assert exact_minimizer(np.zeros(3), np.ones(3), 1e-3) == 1.0
 
 
-def gaussian_kernel(n_rows, seed, width=1.0):
-    X = np.random.default_rng(seed).standard_normal((n_rows, 2))
-    return np.exp(-squared_distances(X, X) / (2 * width**2))
-
-
-def test_pivoted_cholesky_is_exact_at_full_rank_and_near_below():
-    K = gaussian_kernel(80, 0)
-    full = pivoted_cholesky(lambda i: K[i], 80, 80, tol=1e-12)
-    np.testing.assert_allclose(full @ full.T, K, atol=1e-9)
-    part = pivoted_cholesky(lambda i: K[i], 80, 80, tol=1e-3)
-    assert part.shape[1] < full.shape[1]
-    residual = np.diag(K - part @ part.T)
-    assert residual.min() > -1e-12
-    assert residual.max() <= 1e-3
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("stretch", [1.05, 1.5, 4.0])
-@pytest.mark.parametrize("form", ["factored", "whole"])
-def test_projection_to_the_hull_is_that_of_a_general_solver(seed, stretch, form):
-    K = gaussian_kernel(30, seed)
-    Z = pivoted_cholesky(lambda i: K[i], 30, 30, tol=1e-12)
-    gram = WholeGram(K) if form == "whole" else FactoredGram(Z)
-    u = np.where(np.arange(30) < 10, (1 - stretch) / 10, stretch / 20)
-    found = project_to_hull(gram, u, lambda p: p.gap < 1e-12)
+def test_the_distance_to_the_hull_is_that_of_a_general_solver(seed, stretch):
+    X, s = np.random.default_rng(seed).standard_normal((30, 2)), np.arange(30) < 10
+    embedding = _Embedding(X, s)
+    K = embedding.rows.T @ embedding.rows
+    u = np.where(s, (1 - stretch) / 10, stretch / 20)
     general = minimize(
         lambda w: (u - w) @ K @ (u - w) / 2,
         np.full(30, 1 / 30),
@@ -79,10 +55,8 @@ def test_projection_to_the_hull_is_that_of_a_general_solver(seed, stretch, form)
         method="SLSQP",
         options={"ftol": 1e-15, "maxiter": 1000},
     )
-    assert found.weights.min() >= 0
-    assert found.weights.sum() == pytest.approx(1)
-    assert found.squared_distance / 2 <= general.fun + 1e-9
-    assert found.squared_distance / 2 - found.gap <= general.fun + 1e-9  # the gap is a bound
+    found = np.sum(embedding.difference(stretch) ** 2) / 2
+    assert found == pytest.approx(general.fun, abs=1e-7)
 
 
 def test_pearson_matches_all_rows_of_one_sample_and_the_unlabelled_of_two(monkeypatch):
@@ -115,74 +89,18 @@ def two_samples(share=0.4):
 def test_thresholds_are_those_of_the_paper():
     """KM1: 0.8 of the slope of the distance over [1, 1.05], and 0.2 R; KM2: by the sample size."""
     embedding = _Embedding(*two_samples(share=0.0))
-    first = embedding._project(1.05, lambda p: p.gap < 1e-13)
-    slope = np.sqrt(first.squared_distance) / 0.05
+    slope = np.linalg.norm(embedding.difference(1.05)) / 0.05
     assert embedding.threshold("KM1") == pytest.approx(0.8 * slope + 0.2 * embedding.R, rel=1e-3)
     assert slope > 0.2 * embedding.R  # not a small part of it
     assert embedding.threshold("KM2") == pytest.approx(40**-0.5)
 
 
-def test_slopes_of_the_distance_are_its_differences_and_decided_rightly():
-    """The envelope theorem, and that stopping early never changes the side of the threshold."""
-    embedding = _Embedding(*two_samples())
-
-    def tight(lambda_):
-        return embedding._project(lambda_, lambda p: p.gap < 1e-13)
-
+def test_slopes_of_the_distance_are_its_differences():
+    """The envelope theorem."""
+    embedding, step = _Embedding(*two_samples()), 1e-4
     for lambda_ in (1.4, 2.0, 3.0):
-        p, step = tight(lambda_), 1e-4
-        slope = p.difference @ embedding.direction / np.sqrt(p.squared_distance)
-        around = [np.sqrt(tight(lambda_ + h).squared_distance) for h in (-step, step)]
-        assert slope == pytest.approx((around[1] - around[0]) / (2 * step), rel=1e-3)
-        for side in (-1e-3, 1e-3):
-            assert embedding.slope_exceeds(lambda_, slope + side) == (side < 0)
-
-
-def binary_words(seed, n_rows=400, n_words=100):
-    """Rows of many weak binary columns: a kernel of nearly full rank. Half are positive."""
-    rng = np.random.default_rng(seed)
-    y = rng.random(n_rows) < 0.5
-    rates = rng.beta(1, 9, size=(2, n_words))
-    X = (rng.random((n_rows, n_words)) < rates[y.astype(int)]).astype(float)
-    return X, y & (rng.random(n_rows) < 0.5), y
-
-
-def test_a_kernel_without_a_short_factor_is_used_whole():
-    """Cut short, a factor moves the distances, and with them the estimate."""
-    X, s, _ = binary_words(0)
-    exact = _Embedding(X, s)
-    assert isinstance(exact.gram, WholeGram)
-    ends = {}
-    for name, embedding in {
-        "exact": exact,
-        "all columns": _Embedding(X, s, max_rank=len(s)),
-        "cut short": _Embedding(X, s, max_rank=100),
-    }.items():
-        p = embedding._project(1.5, lambda p: p.gap < 1e-13)
-        ends[name] = np.sqrt(p.squared_distance)
-    assert ends["all columns"] == pytest.approx(ends["exact"], rel=1e-6)
-    assert ends["cut short"] < 0.9 * ends["exact"]
-
-
-@pytest.mark.parametrize("lambda_", [1.05, 1.5, 4.0])
-def test_rows_left_out_at_first_join_where_they_matter(lambda_):
-    """Started from any rows, even the labelled ones alone, the distance is that of all rows."""
-    X, s, _ = binary_words(1, n_rows=150)
-    embedding = _Embedding(X, s)
-    u = embedding.component + lambda_ * embedding.delta
-    everything = project_to_hull(embedding.gram, u, lambda p: p.gap < 1e-12)
-    for rows in (s, ~s, np.arange(150) < 5):
-        found = project_to_hull(embedding.gram, u, lambda p: p.gap < 1e-12, rows)
-        assert found.gap < 1e-12
-        assert found.squared_distance == pytest.approx(everything.squared_distance, rel=1e-6)
-
-
-def test_smooth_kernels_are_factored():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((400, 2)) + 3 * (np.arange(400) < 200)[:, None]
-    gram = _Embedding(X, np.arange(400) < 100).gram
-    assert isinstance(gram, FactoredGram)
-    assert gram.Z.shape[1] < 100
+        low, high = (np.linalg.norm(embedding.difference(lambda_ + h)) for h in (-step, step))
+        assert embedding.slope(lambda_) == pytest.approx((high - low) / (2 * step), rel=1e-3)
 
 
 def test_subsamples_with_a_third_labelled_are_nearer_the_truth():

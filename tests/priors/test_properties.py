@@ -299,3 +299,19 @@ def test_estimates_from_any_rows_are_in_their_range(estimator, data):
     fitted = clone(estimator).fit(X, s)
     assert s.mean() - 1e-12 <= fitted.class_prior_ <= 1
     assert s.mean() - 1e-12 <= fitted.label_frequency_ <= 1
+
+
+def test_rows_of_weight_zero_change_nothing_wherever_they_stand():
+    """Neither the folds, nor whose group is whose, nor the share of labelled rows."""
+    X, s = overlapping(6, n_rows=60)
+    X, s, groups = np.repeat(X, 5, axis=0), np.repeat(s, 5), np.repeat(np.arange(60), 5)
+    X = X + 1e-3 * np.random.default_rng(0).standard_normal(X.shape)
+    some = np.arange(len(s)) % 3 > 0
+    weight = np.where(some, 1.0 + np.arange(len(s)) % 2, 0.0)
+    prior = BestBinEstimator(random_state=0)
+    found = prior.fit(X, s, sample_weight=weight, groups=groups)
+    among, share = found.class_prior_, found.label_frequency_ * found.class_prior_
+    alone = prior.fit(X[some], s[some], sample_weight=weight[some], groups=groups[some])
+    assert among == pytest.approx(alone.class_prior_, abs=1e-9)
+    assert share == pytest.approx(np.average(s, weights=weight))
+    assert abs(share - s.mean()) > 1e-3

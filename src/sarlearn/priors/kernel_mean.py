@@ -3,6 +3,8 @@
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
+from scipy.optimize import nnls
 from scipy.stats import gamma
 from sklearn.utils import check_random_state
 
@@ -15,14 +17,6 @@ from sarlearn.priors._kernels import (
     scale_columns,
     squared_distances,
 )
-from sarlearn.priors._simplex_qp import (
-    FactoredGram,
-    Gram,
-    Projection,
-    WholeGram,
-    pivoted_cholesky,
-    project_to_hull,
-)
 
 WIDTH_FACTORS = np.logspace(-1, 1, 5)
 FIRST_STEP = 0.05  # KM1 reads the slope of the distance near lambda = 1 over this step
@@ -32,11 +26,10 @@ KAPPA_TOL = 0.005
 # The authors take the slope as a difference over [m, m + 0.02]; the derivative at the middle of
 # that interval decides alike with one problem solved instead of two.
 MIDPOINT_SHIFT = 0.01
-GAP_FLOOR = 1e-10
 SAME_LEVEL = 0.01
-FACTOR_TOL = 1e-6
-WEIGHTLESS = 1e-2  # times the mean weight: an interior point leaves rows that carry none near there
-WORTH_FACTORING = 4  # a factor of more than a quarter of the columns saves nothing
+FACTOR_TOL = 1e-6  # what the factor of the kernel leaves of any row's square
+HEAVY = 1e3  # the row that makes weights add up to one
+NO_DISTANCE = 1e-9  # below it, the solver's rounding
 
 
 class KernelMean(PriorEstimator):
@@ -52,9 +45,8 @@ class KernelMean(PriorEstimator):
     ``1/sqrt(min(n_U, n_P))``, or KM1's where that exceeds ``0.9 R``. KM1 is the better one with few
     labelled rows.
 
-    The distance is a quadratic program over the simplex, solved to the end by an interior-point
-    method; its slope comes from the envelope theorem. A factor of the kernel in few columns stands
-    in for it only where it equals it: cutting the factor short moves the estimate, at times far.
+    The distance is a problem of non-negative least squares in a factor of the kernel; its slope
+    comes from the envelope theorem.
 
     Where the two means are no further apart than chance puts two samples of one distribution (a
     test of level 0.01) the slopes are mostly noise, and a warning says so; `separated_` is then
@@ -70,9 +62,6 @@ class KernelMean(PriorEstimator):
         are so many, and a third unlabelled: the error depends on the smaller of the two samples,
         and their proportion tells nothing of kappa. At 2000 rows the whole kernel takes some
         seconds, and eight times as long at twice the rows.
-    max_rank : int >= 1 or None, default=None
-        Columns of a factor that stands in for the kernel, a rough and fast answer; None for the
-        exact one.
     max_prior : float in [0.875, 1), default=0.98
         The largest kappa looked for. The authors stop at 0.875.
     scaling : {"minmax", "standard", "none"}, default="minmax"
@@ -126,7 +115,6 @@ class KernelMean(PriorEstimator):
         **PriorEstimator._parameter_constraints,
         "variant": [StrOptions({"KM1", "KM2"})],
         "max_rows": [Interval(Integral, 10, None, closed="left")],
-        "max_rank": [Interval(Integral, 1, None, closed="left"), None],
         "max_prior": [Interval(Real, 0.875, 1.0, closed="left")],
         "scaling": [StrOptions({"minmax", "standard", "none"})],
         "random_state": ["random_state"],
@@ -137,7 +125,6 @@ class KernelMean(PriorEstimator):
         variant="KM1",
         *,
         max_rows=2000,
-        max_rank=None,
         max_prior=0.98,
         scaling="minmax",
         single_sample=True,
@@ -145,7 +132,6 @@ class KernelMean(PriorEstimator):
     ):
         self.variant = variant
         self.max_rows = max_rows
-        self.max_rank = max_rank
         self.max_prior = max_prior
         self.scaling = scaling
         self.single_sample = single_sample
@@ -155,7 +141,7 @@ class KernelMean(PriorEstimator):
         rows = balanced_subsample(labelled, self.max_rows, check_random_state(self.random_state))
         self.n_rows_used_ = len(rows)
         X = scale_columns(X, self.scaling)[rows]
-        embedding = _Embedding(X, labelled[rows], self.max_rank)
+        embedding = _Embedding(X, labelled[rows])
         self.width_ = embedding.width
         self.separated_ = not embedding.same_distribution
         kappa, at_boundary = _search(embedding, embedding.threshold(self.variant), self.max_prior)
@@ -180,7 +166,7 @@ def _search(embedding: "_Embedding", threshold: float, max_prior: float) -> tupl
     low, high = 1.0, SEARCH_END
     while high - low > LAMBDA_TOL:
         middle = (low + high) / 2
-        exceeds = embedding.slope_exceeds(middle + MIDPOINT_SHIFT, threshold)
+        exceeds = embedding.slope(middle + MIDPOINT_SHIFT) > threshold
         low, high = (low, middle) if exceeds else (middle, high)
     if high < SEARCH_END:
         center = (low + high) / 2
@@ -188,7 +174,7 @@ def _search(embedding: "_Embedding", threshold: float, max_prior: float) -> tupl
     low, high = 1 - 1 / SEARCH_END, max_prior
     while high - low > KAPPA_TOL:
         middle = (low + high) / 2
-        exceeds = embedding.slope_exceeds(1 / (1 - middle), threshold)
+        exceeds = embedding.slope(1 / (1 - middle)) > threshold
         low, high = (low, middle) if exceeds else (middle, high)
     return (low + high) / 2, high == max_prior
 
@@ -196,7 +182,7 @@ def _search(embedding: "_Embedding", threshold: float, max_prior: float) -> tupl
 class _Embedding:
     """The two samples in the kernel's space: distances d(lambda) and their slopes."""
 
-    def __init__(self, X, labelled: np.ndarray, max_rank: int | None = None):
+    def __init__(self, X, labelled: np.ndarray):
         self.n_unlabelled, self.n_labelled = int((~labelled).sum()), int(labelled.sum())
         squared = squared_distances(X, X)
         np.fill_diagonal(squared, 0.0)
@@ -211,65 +197,34 @@ class _Embedding:
         kernel = np.exp(squared / (-2 * self.width**2))
         by_chance = _chance_distance(kernel, self.n_unlabelled, self.n_labelled)
         self.same_distribution = by_chance >= self.R**2
-        self.gram = _gram(kernel, max_rank)
-        self.direction = self.gram.times(self.delta)
+        # Coordinates of each row, in columns: their products are the kernel.
+        factor, pivots, rank, _ = dpstrf(kernel, tol=FACTOR_TOL)
+        self.rows = np.empty((rank, len(labelled)))
+        self.rows[:, pivots - 1] = np.triu(factor)[:rank]
+        self.direction = self.rows @ self.delta
         self.component = np.where(labelled, 1.0 / self.n_labelled, 0.0)
-        self.carrying: dict[float, np.ndarray] = {}
+        ones = np.full((1, len(labelled)), HEAVY)
+        self._weighed = np.vstack([self.rows, ones])
 
     def threshold(self, variant: str) -> float:
         """The slope that KM1 or KM2 looks for."""
         by_size = min(self.n_unlabelled, self.n_labelled) ** -0.5
         if variant == "KM2" and by_size <= 0.9 * self.R:
             return by_size
-        first = self._project(
-            1 + FIRST_STEP, lambda p: p.gap <= max(GAP_FLOOR, 1e-3 * p.squared_distance)
-        )
-        return 0.8 * np.sqrt(first.squared_distance) / FIRST_STEP + 0.2 * self.R
+        first = np.linalg.norm(self.difference(1 + FIRST_STEP))
+        return float(0.8 * first / FIRST_STEP + 0.2 * self.R)
 
-    def slope_exceeds(self, lambda_: float, threshold: float) -> bool:
-        """Is ``d'(lambda) > threshold``? Solves no further than the answer needs.
+    def slope(self, lambda_: float) -> float:
+        """``d'(lambda)``: what of `direction` points away from the nearest distribution."""
+        difference = self.difference(lambda_)
+        distance = float(np.linalg.norm(difference))
+        return float(difference @ self.direction) / distance if distance > NO_DISTANCE else 0.0
 
-        The nearest point is within ``e = sqrt(2 gap)`` of the one at hand, and the slope is R times
-        the cosine of the angle between the difference and `direction`: it moves by 2 R e/d at most.
-        """
-
-        def slope(p: Projection) -> float:
-            return float(p.difference @ self.direction / np.sqrt(max(p.squared_distance, 1e-300)))
-
-        def decided(p: Projection) -> bool:
-            error = 2 * self.R * np.sqrt(2 * max(p.gap, 0) / max(p.squared_distance, 1e-300))
-            sure = abs(slope(p) - threshold) > error
-            # One per cent is near enough to tell which rows carry weight.
-            return p.gap <= GAP_FLOOR or (sure and p.gap <= 0.01 * p.squared_distance)
-
-        return slope(self._project(lambda_, decided)) > threshold
-
-    def _likely_rows(self, lambda_: float) -> np.ndarray:
-        """The rows that are likely to carry weight.
-
-        What does so at a smaller lambda holds nearly all that does at this one; where none was
-        tried, the unlabelled rows and the labelled ones that did so before.
-        """
-        smaller = max((tried for tried in self.carrying if tried <= lambda_), default=None)
-        if smaller is not None:
-            return self.carrying[smaller]
-        return np.logical_or.reduce([self.component == 0, *self.carrying.values()])
-
-    def _project(self, lambda_: float, stop) -> Projection:
-        rows = self._likely_rows(lambda_) if isinstance(self.gram, WholeGram) else None
-        found = project_to_hull(self.gram, self.component + lambda_ * self.delta, stop, rows)
-        self.carrying[lambda_] = found.weights > WEIGHTLESS / len(found.weights)
-        return found
-
-
-def _gram(kernel: np.ndarray, max_rank: int | None) -> Gram:
-    """The kernel by a factor of few columns where that is exact, or asked for; else whole."""
-    n_rows = len(kernel)
-    n_columns = max(n_rows // WORTH_FACTORING, 1) if max_rank is None else min(max_rank, n_rows)
-    Z = pivoted_cholesky(lambda i: kernel[i], n_rows, n_columns, tol=FACTOR_TOL)
-    if max_rank is None and Z.shape[1] == n_columns:
-        return WholeGram(kernel)
-    return FactoredGram(Z)
+    def difference(self, lambda_: float) -> np.ndarray:
+        """From the nearest distribution over the rows to ``lambda U + (1 - lambda) P``."""
+        target = self.rows @ (self.component + lambda_ * self.delta)
+        weights, _ = nnls(self._weighed, np.append(target, HEAVY), maxiter=10 * len(self.delta))
+        return target - self.rows @ (weights / weights.sum())
 
 
 def _chance_distance(kernel: np.ndarray, n_first: int, n_second: int) -> float:
