@@ -52,6 +52,9 @@ def test_counts_lists_and_shares():
     assert words.listed(list("abcdefghij"), 8) == "a, b, c, d, e, f, g, h and 2 more"
     assert words.listed(["a"]) == "a"
     assert words.listed(list("abc")) == "a, b and c"
+    told = words.no_column(["agee", "plann", "zzz"], ["age", "plan"])
+    assert told == "X has no columns 'agee', 'plann' and 'zzz'. Nearest names: age, plan."
+    assert words.no_column(["zzz"], ["a", "b"]) == "X has no column 'zzz'. Columns: a, b."
     assert words.counted(1, "row") == "1 row"
     assert words.counted(1200, "row") == "1,200 rows"
     assert words.share_text(0.5) == "50.0%"

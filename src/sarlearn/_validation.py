@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from sarlearn._compat import check_sample_weight
 from sarlearn._labels import choose, fill_labels, gap_mask, is_gap, meaning, warn_of_labels
-from sarlearn._words import counted, nearest, origin
+from sarlearn._words import counted, listed, no_column, origin
 from sarlearn.exceptions import DataWarning, warn
 
 # Below this number of labelled rows every estimate is very uncertain.
@@ -224,6 +224,15 @@ def resolve_features(
     for j, name in enumerate(names or ()):
         for known in {name, origin(name)}:
             places.setdefault(known, []).append(j)
+    unknown = [item for item in items if isinstance(item, str) and item not in places]
+    if unknown and names is None:
+        raise ValueError(
+            f"{what} holds {listed(list(map(repr, unknown)), 3)}, and X has no column names. Pass "
+            "a data frame, or indices. A step before, such as a scaler in a pipeline, keeps the "
+            "names after .set_output(transform='pandas')."
+        )
+    if unknown:
+        raise ValueError(f"{what}: {no_column(unknown, places)}")
     columns: dict[int, None] = {}
     for item in items:
         found = dict.fromkeys(_resolve_one(item, places, n_features, what))
@@ -236,11 +245,7 @@ def resolve_features(
 def _resolve_one(item, places: dict[str, list[int]], n_features: int, what: str) -> list[int]:
     """The columns that one name, or index, means."""
     if isinstance(item, str):
-        if item in places:
-            return places[item]
-        known = nearest(item, places) or f" Columns: {', '.join(list(places)[:10])}."
-        known = known if places else " Pass a DataFrame, or indices: X has no column names."
-        raise ValueError(f"{what}: X has no column {item!r}.{known}")
+        return places[item]
     if isinstance(item, int | np.integer):
         if not -n_features <= item < n_features:
             raise ValueError(

@@ -168,11 +168,25 @@ def model_summary(
     return "\n".join(lines)
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str:
-    """A sentence with the names most like ``name``, or nothing."""
+def nearest(names: str | Sequence[str], candidates: Iterable[str], most: int = 3) -> str:
+    """A sentence with the names most like a name, or like several; or nothing."""
     folded = {str(candidate).casefold(): str(candidate) for candidate in candidates}
-    near = difflib.get_close_matches(str(name).casefold(), list(folded), n=3, cutoff=0.5)
-    return f" Nearest names: {', '.join(folded[key] for key in near)}." if near else ""
+    near = [
+        folded[key]
+        for name in ([names] if isinstance(names, str) else names)
+        for key in difflib.get_close_matches(str(name).casefold(), list(folded), most, cutoff=0.5)
+    ]
+    return f" Nearest names: {', '.join(dict.fromkeys(near))}." if near else ""
+
+
+def no_column(names: Sequence[str], known: Iterable[str], whose: str = "X") -> str:
+    """All names that a table lacks, with those most like them, or else its columns."""
+    known = [str(name) for name in known]
+    what = "column" if len(names) == 1 else "columns"
+    hint = nearest(names, known, 3 if len(names) == 1 else 1)
+    if not hint:
+        hint = f" Columns: {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}."
+    return f"{whose} has no {what} {listed([repr(name) for name in names], 8)}.{hint}"
 
 
 def output_name(column: str, category: str | None = None) -> str:

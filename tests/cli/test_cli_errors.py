@@ -60,7 +60,7 @@ BAD = [
     ),
     (["predict", "cut.skops", "patients.csv", "-o", "bad.csv"], r"or it is damaged", 2),
     (["predict", "model.skops", "three.csv", "-o", "bad.csv"], r"--id: the table has no column", 2),
-    (["predict", "model.skops", "three.csv", "--id", "x", "-o", "bad.csv"], r"no column 'age'", 2),
+    (["predict", "model.skops", "three.csv", "--id", "x", "-o", "bad.csv"], r"no columns 'age'", 2),
     (["predict", "model.skops", "new.parquet", "-o", "bad.txt.zip"], r"names no known table", 2),
     (
         ["predict", "model.skops", "patients.csv", "-o", "patients.csv", "--force"],

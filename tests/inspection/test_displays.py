@@ -14,6 +14,7 @@ from sarlearn._view import style as _style
 from sarlearn._view.parts import take_apart
 from sarlearn.inspection import (
     PosteriorDisplay,
+    ProbabilityDisplay,
     PropensityDisplay,
 )
 from table_data import patients, predicted, sarem_of_table
@@ -38,7 +39,7 @@ def arrays():
 
 def test_a_curve_is_the_mean_propensity_with_one_column_set(arrays):
     data, model = arrays
-    display = PropensityDisplay.from_estimator(model, data.X, feature="x1", n_points=7)
+    display = PropensityDisplay.from_estimator(model, data.X, "x1", n_points=7)
     assert display.share is None
     first, last = np.quantile(data.X[:, 1], [0.01, 0.99])
     np.testing.assert_allclose(display.values, np.linspace(first, last, 7))
@@ -54,7 +55,7 @@ def test_a_curve_is_the_mean_propensity_with_one_column_set(arrays):
 
 
 def test_bars_of_a_column_of_words(table, model):
-    display = PropensityDisplay.from_estimator(model, table, feature="plan", max_rows=5000)
+    display = PropensityDisplay.from_estimator(model, table, "plan", max_rows=5000)
     assert display.values == ["none", "basic", "full"]
     assert display.share == pytest.approx([(table["plan"] == v).mean() for v in display.values])
     for value, mean in zip(display.values, display.propensity, strict=True):
@@ -66,12 +67,23 @@ def test_bars_of_a_column_of_words(table, model):
 
 def test_a_number_of_the_table_is_drawn_in_its_own_units(table, model):
     _, ax = plt.subplots()
-    display = PropensityDisplay.from_estimator(model, table, ax=ax, max_rows=5000)
+    display = PropensityDisplay.from_estimator(model, table, "age", ax=ax, max_rows=5000)
     assert display.ax_ is ax
     assert display.feature == "age"
     assert 15 < display.values[0] < display.values[-1] < 90
     e = predicted(model, "predict_propensity", table.assign(age=display.values[3]))
     assert display.propensity[3] == pytest.approx(e.mean())
+
+
+def test_all_propensity_attributes_as_a_grid(table, model):
+    display = PropensityDisplay.from_estimator(model, table)
+    drawn = [ax for ax in display.figure_.axes if ax.lines or ax.patches]
+    assert len(drawn) == 2
+    assert drawn[0] is display.ax_
+    assert (display.feature, drawn[0].get_xlabel()) == ("age", "age")
+    assert drawn[1].get_title() == "plan"
+    assert drawn[0].get_legend().get_texts()[0].get_text() == "middle 80 % of the rows"
+    assert ProbabilityDisplay.from_estimator(model, table, "bmi").feature == "bmi"
 
 
 def test_tables_of_the_user_may_hold_anything(table):
@@ -87,7 +99,7 @@ def test_tables_of_the_user_may_hold_anything(table):
 
 def test_a_feature_that_does_not_exist(table, model, arrays):
     with pytest.raises(ValueError, match=r"no column 'agee'\. Nearest names: age"):
-        PropensityDisplay.from_estimator(model, table, feature="agee")
+        PropensityDisplay.from_estimator(model, table, "agee")
     data, plain = arrays
     with pytest.raises(ValueError, match="feature 7 is out of range; there are 5 columns"):
         PropensityDisplay.from_estimator(plain, data.X, feature=7)
@@ -123,7 +135,7 @@ def test_models_without_a_propensity_are_refused(arrays):
 
 def test_posterior_by_stratum(table, model):
     s = table["diagnosed"].to_numpy()
-    display = PosteriorDisplay.from_estimator(model, table, s, feature="plan")
+    display = PosteriorDisplay.from_estimator(model, table, s, "plan")
     assert display.strata == ["none", "basic", "full"]
     posterior = predicted(model, "predict_posterior", table, s)
     for name, share, expected, count in zip(
@@ -143,7 +155,7 @@ def test_strata_of_numbers_and_of_many_words(table, model):
     assert by_age.feature == "age"
     assert by_age.strata[0].startswith("below ")
     assert by_age.strata[-1].endswith(" and more")
-    by_bmi = PosteriorDisplay.from_estimator(model, table, s, feature="bmi")
+    by_bmi = PosteriorDisplay.from_estimator(model, table, s, "bmi")
     assert by_bmi.strata[-1] == "(missing)"
     assert sum(by_bmi.count) == (s == 0).sum()
     few = PosteriorDisplay.from_estimator(model, table, s, feature="region", max_strata=3)

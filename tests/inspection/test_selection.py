@@ -73,12 +73,12 @@ def test_words_and_plots():
     found = select_propensity_features(X, s, [2, 3, 4])
     text = str(found)
     assert text.startswith("Labelling appears to depend on x")
-    assert "on none of the other 1 candidates" in text
+    assert "and not on the other candidate." in text
     assert "use the whole shortlist" in text
     assert found.plot().get_xlabel() == "gain in BIC over SCAR, alone"
     nothing = select_propensity_features(X, s, [4, 5], n_resamples=5, random_state=0)
     assert nothing.features == []
-    assert str(nothing).startswith("None of the 2 candidates is needed")
+    assert str(nothing).startswith("The labels need none of the candidates (")
     assert nothing.plot().get_xlabel() == "selected in bootstrap resamples"
 
 

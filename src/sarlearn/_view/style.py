@@ -40,15 +40,16 @@ def new_axes(ax, height: float | None = None):
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
-def stack_panels(ax, heights) -> list:
-    """Panels, one above the other, in the place of given axes."""
+def panels(ax, heights, columns: int = 1) -> list:
+    """Panels of these heights in the place of given axes, row by row."""
     from matplotlib.gridspec import GridSpecFromSubplotSpec
 
     ax.set_axis_off()
+    rows = heights[::columns]
     grid = GridSpecFromSubplotSpec(
-        len(heights), 1, subplot_spec=ax.get_subplotspec(), height_ratios=heights
+        len(rows), columns, subplot_spec=ax.get_subplotspec(), height_ratios=rows
     )
-    return [ax.figure.add_subplot(grid[row]) for row in range(len(heights))]
+    return [ax.figure.add_subplot(grid[divmod(k, columns)]) for k in range(len(heights))]
 
 
 def tidy(ax, *, grid: str = "y") -> None:

@@ -37,7 +37,9 @@ def run(arguments: list[str] | None = None) -> int:
         return _tell("stopped.", 130)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else "sarlearn"
-        return _tell(f"{error.format_message().rstrip('.')}. See '{command} --help'.", 2)
+        message = error.format_message()
+        ending = "" if message.endswith((".", "?", "!")) else "."
+        return _tell(f"{message}{ending} See '{command} --help'.", 2)
     except click.ClickException as error:
         return _tell(error.format_message(), 2)
     except BrokenPipeError:

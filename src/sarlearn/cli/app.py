@@ -351,7 +351,7 @@ def check(**options) -> None:
     from sarlearn.cli.check import check
     from sarlearn.cli.table import Roles
 
-    options["propensity_option"] = "--candidates"
+    options["propensity_option"] = "candidates"
     check(_made(Roles, options), **options)
 
 

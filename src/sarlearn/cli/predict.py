@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sarlearn._view.parts import take_apart
-from sarlearn._words import about, counted, nearest
+from sarlearn._words import about, counted, no_column
 from sarlearn.cli.large import chunks, is_columnar
 from sarlearn.cli.table import check_columns, weights_of
 from sarlearn.cli.terminal import STANDARD, collected_warnings, progress
@@ -182,8 +182,7 @@ def _roles(
 ) -> tuple[str | None, str | None]:
     """The label column, where the table has it, and the identifier: as given, or as in the fit."""
     known_id, known_label = id_column or saved.notes.get("id"), label or saved.notes.get("label")
-    check_columns(frame, "--label", [label])
-    check_columns(frame, "--id", [known_id])
+    check_columns(frame, label=[label], id=[known_id])
     return known_label if known_label in frame.columns else None, known_id
 
 
@@ -219,12 +218,9 @@ def features(model, frame):
             "The model was fitted without column names, so its columns cannot be found in a table."
         )
     table = as_frame(frame)
-    for name in names:
-        if name not in table.columns:
-            raise ValueError(
-                f"The table has no column {name!r}, which the model uses."
-                + nearest(name, table.columns)
-            )
+    if missing := [name for name in names if name not in table.columns]:
+        told = no_column(missing, table.columns, "The table")
+        raise ValueError(f"The model uses columns that the table lacks. {told}")
     chosen = table.select(list(names))
     for series in chosen.iter_columns() if encoder_of(model) is None else ():
         _refuse_what_is_no_cell(series, isinstance(model, Pipeline))

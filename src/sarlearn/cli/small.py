@@ -22,7 +22,7 @@ def inspect(
         with progress(f"Reading {table}"):
             frame = read_table(table, **reading)
             drop = split_names(frame, drop)
-            check_columns(frame, "--drop", drop)
+            check_columns(frame, drop=drop)
             encoder = TableEncoder(drop=drop)
             encoder.fit(frame)
     notes = list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn._words import nearest
+from sarlearn._words import no_column
 from sarlearn.tables.audits import parse_audited, read_answers
 from sarlearn.tables.columns import as_frame, numbers, values_of, words
 from sarlearn.tables.labels import Labels, parse_labels
@@ -17,21 +17,18 @@ from sarlearn.tables.read import read_table
 MIN_LABELLED = 10
 
 
-def check_columns(frame, option: str, names: Sequence[str | None]) -> None:
-    """Refuse columns that the table does not have, with the nearest that it has."""
-    columns = list(frame.columns)
-    seen: set[str] = set()
-    for name in names:
-        if name is None:
-            continue
-        if name not in columns:
-            hint = nearest(name, columns)
-            if not hint:
-                hint = f" Columns: {', '.join(columns[:10])}{', ...' if len(columns) > 10 else ''}."
-            raise ValueError(f"{option}: the table has no column {name!r}.{hint}")
-        if name in seen:
-            raise ValueError(f"{option} names the column {name!r} twice.")
-        seen.add(name)
+def check_columns(frame, **named: Sequence[str | None]) -> None:
+    """Refuse columns that the table does not have, all at once; ``id=`` are those of ``--id``."""
+    columns, wrong = list(frame.columns), []
+    for option, names in named.items():
+        option = f"--{option.replace('_', '-')}"
+        given = [name for name in names if name is not None]
+        if unknown := [name for name in given if name not in columns]:
+            wrong.append(f"{option}: {no_column(unknown, columns, 'the table')}")
+        for name in {name for name in given if given.count(name) > 1}:
+            wrong.append(f"{option} names the column {name!r} twice.")
+    if wrong:
+        raise ValueError(" ".join(wrong))
 
 
 def check_roles(**roles: Sequence[str | None]) -> None:
@@ -58,7 +55,7 @@ class Roles:
     audits: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
     unlabelled: tuple[str, ...] = ()
-    propensity_option: str = "--propensity"
+    propensity_option: str = "propensity"
     auto: bool = False
 
     def labels(self, column, *, word: str | None = None, must_occur: bool = True) -> Labels:
@@ -95,13 +92,16 @@ class Roles:
             raise ValueError("--propensity auto names no column, and so does not go with others.")
         propensity = () if auto else propensity
         drop = split_names(frame, self.drop)
-        check_columns(frame, "--label", [self.label])
-        check_columns(frame, self.propensity_option, propensity)
-        check_columns(frame, "--propensity-only", only)
-        check_columns(frame, "--id", [self.id_column])
-        check_columns(frame, "--drop", drop)
-        check_columns(frame, "--weight", [self.weight])
-        check_columns(frame, "--groups", [self.groups])
+        check_columns(
+            frame,
+            label=[self.label],
+            **{self.propensity_option: propensity},
+            propensity_only=only,
+            id=[self.id_column],
+            drop=drop,
+            weight=[self.weight],
+            groups=[self.groups],
+        )
         check_roles(
             label=[self.label],
             propensity=(*propensity, *only),
@@ -177,7 +177,7 @@ class LabelledTable:
 
 def weights_of(frame, name: str) -> np.ndarray:
     """How many rows each row stands for; refuses gaps and negative numbers."""
-    check_columns(frame, "--weight", [name])
+    check_columns(frame, weight=[name])
     weight = numbers(as_frame(frame)[name])
     bad = ~(weight >= 0)  # also true for a gap
     if bad.any():
@@ -305,8 +305,7 @@ def read_filled(audited: str, id_column: str | None):
 def check_audit_columns(frame, audited: str, probability: str | None) -> None:
     if Path(audited).suffix and audited not in list(frame.columns):
         raise ValueError(f"--audited {audited!r} is neither a file nor a column of the table.")
-    check_columns(frame, "--audited", [audited])
-    check_columns(frame, "--audit-probability", [probability])
+    check_columns(frame, audited=[audited], audit_probability=[probability])
 
 
 def parse_class_prior(text: str | None):

@@ -15,7 +15,7 @@ from sarlearn._view.draw import draw_band, draw_intervals
 from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import FEW_VALUES, take_apart, value_text
 from sarlearn._view.refits import check_count, generators, run_all
-from sarlearn._view.style import new_axes, shorten, stack_panels
+from sarlearn._view.style import new_axes, panels, shorten
 from sarlearn.classifiers import SARClassifier, SAREMClassifier
 
 __all__ = ["BootstrapResult", "bootstrap"]
@@ -198,10 +198,10 @@ class BootstrapResult(ShownInNotebooks):
         features = self._features()
         if ax is None:
             ax = new_axes(None, height=1.6 + 2.4 * len(features))
-        panels = stack_panels(ax, [1.0, *[2.2] * len(features)])
-        draw_intervals(panels[0], self._shares(), "share, with its 95 % interval")
+        drawn = panels(ax, [1.0, *[2.2] * len(features)])
+        draw_intervals(drawn[0], self._shares(), "share, with its 95 % interval")
         low, high = self.interval("propensity_curve")
-        for panel, feature in zip(panels[1:], features, strict=True):
+        for panel, feature in zip(drawn[1:], features, strict=True):
             here = [i for i, (name, _) in enumerate(self.curve_points) if name == feature]
             values = [self.curve_points[i][1] for i in here]
             curve = self.estimates["propensity_curve"]
@@ -221,7 +221,7 @@ class BootstrapResult(ShownInNotebooks):
                 for i in sorted(here, key=lambda i: -curve[i])
             ]
             draw_intervals(panel, rows, "chance that a positive is labelled")
-        return panels
+        return drawn
 
 
 def bootstrap(

@@ -88,9 +88,10 @@ class PropensitySelection:
             shown = [f"{name} (BIC gain {self._gain(name):.1f})" for name in self.features]
             text = f"Labelling appears to depend on {listed(shown)}"
             rest = len(self.candidates) - len(self.features)
-            text += f", and on none of the other {rest} candidates." if rest else "."
+            others = "the other candidate" if rest == 1 else f"any of the other {rest} candidates"
+            text += f", and not on {others}." if rest else "."
         else:
-            text = f"None of the {len(self.candidates)} candidates is needed to explain the labels."
+            text = f"The labels need none of the candidates ({', '.join(self.candidates[:8])})."
         if self.stability is not None:
             shares = sorted(self.stability.items(), key=lambda pair: -pair[1])
             shown = [f"{name} in {share:.0%}" for name, share in shares if share > 0][:8]

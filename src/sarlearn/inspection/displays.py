@@ -22,6 +22,7 @@ from sarlearn._view.style import (
     as_percent,
     name_rows,
     new_axes,
+    panels,
     plain,
     shorten,
     tidy,
@@ -77,16 +78,16 @@ class PropensityDisplay:
         self.share = share
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, feature=None, ax=None, **settings):
+    def from_estimator(cls, estimator, X, feature=None, *, ax=None, **settings):
         """Compute for a fitted model and draw.
 
         Parameters
         ----------
-        estimator : SAREMClassifier, or a pipeline that ends in one
+        estimator : fitted classifier with ``predict_propensity``, or a pipeline that ends in one
         X : table or matrix
             The rows, as the model takes them.
         feature : str or int, optional
-            A column as the user names it; by default the first propensity attribute.
+            A column as the user names it; by default all propensity attributes, as a grid.
         ax : matplotlib Axes, optional
             A new figure by default.
         **settings : int
@@ -97,8 +98,17 @@ class PropensityDisplay:
         Returns
         -------
         PropensityDisplay
+            Of the attribute; of several, that of the first, whose ``figure_`` has them all.
         """
-        return cls(**propensity_by(take_apart(estimator, X), feature, **settings)).plot(ax=ax)
+        parts = take_apart(estimator, X)
+        several = [] if feature is not None else parts.propensity_attributes
+        if len(several) < 2:
+            return cls(**propensity_by(parts, feature, **settings)).plot(ax=ax)
+        shown = [cls(**propensity_by(parts, each.name, **settings)) for each in several]
+        ax = new_axes(ax, 3.0 * -(-len(shown) // 2))
+        for display, panel in zip(shown, panels(ax, [1.0] * len(shown), columns=2), strict=True):
+            display.plot(panel)
+        return shown[0]
 
     def plot(self, ax=None, *, color: str = BLUE):
         """Draw on ``ax``, or on a new figure."""
@@ -107,7 +117,9 @@ class PropensityDisplay:
     def _draw(self, ax, words: str, mean, color: str):
         ax = new_axes(ax)
         if self.share is None:
-            ax.fill_between(self.values, self.low, self.high, color=color, alpha=0.18, linewidth=0)
+            band = {"alpha": 0.18, "linewidth": 0, "label": "middle 80 % of the rows"}
+            ax.fill_between(self.values, self.low, self.high, color=color, **band)
+            ax.legend(frameon=False, fontsize="small")
             ax.plot(self.values, mean, color=color, linewidth=2)
             plain(ax.set_xlabel(shorten(self.feature, 40)))
             as_number(ax.xaxis)
@@ -172,7 +184,7 @@ class ProbabilityDisplay(PropensityDisplay):
         self.probability = probability
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, feature=0, ax=None, **settings):
+    def from_estimator(cls, estimator, X, feature=0, *, ax=None, **settings):
         """Compute for a fitted model and draw; parameters as for :class:`PropensityDisplay`."""
         data = probability_by(take_apart(estimator, X), feature, **settings)
         return cls(probability=data.pop("mean"), **data).plot(ax=ax)
@@ -228,7 +240,7 @@ class PosteriorDisplay:
         self.feature = feature
 
     @classmethod
-    def from_estimator(cls, estimator, X, s, *, feature=None, max_strata: int = 5, ax=None):
+    def from_estimator(cls, estimator, X, s, feature=None, *, max_strata: int = 5, ax=None):
         """Compute for a fitted model.
 
         ``feature`` makes the strata: a column as the user names it, by default the first
