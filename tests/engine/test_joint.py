@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from conftest import make_pu
 from sarlearn import SAREMClassifier
-from sarlearn._engine import joint as joint_module
+from sarlearn._engine.chances import chance_pass
 from sarlearn._engine.joint import JointLogistic, climb_nested, nest
 
 
@@ -28,7 +28,7 @@ def model_of(X, columns=(2, 3), C=100.0, **kwargs):
 
 
 def sums_at(model, point, s, weight=None):
-    return model._labelled(s, weight).total(joint_module.joint_pass, point, True)
+    return model._labelled(s, weight).total(chance_pass, point, True)
 
 
 def value_at(model, point, s):

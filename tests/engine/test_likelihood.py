@@ -47,17 +47,10 @@ def test_first_derivatives_against_differences():
 def test_observed_curvatures_against_differences():
     step = 1e-5
     f, not_f, e, not_e, found = parts(ETA, ZETA)
-    over = [(np.array(gradient(ETA + step, ZETA)) - gradient(ETA - step, ZETA)) / 2e-5]
-    over.append((np.array(gradient(ETA, ZETA + step)) - gradient(ETA, ZETA - step)) / 2e-5)
-    both = likelihood.cross_curvature(found, e, not_e, LABELLED)
+    over = (gradient(ETA + step, ZETA)[0] - gradient(ETA - step, ZETA)[0]) / 2e-5
     of_eta = likelihood.class_curvature(f, not_f, found, observed=True)
-    of_zeta = likelihood.observed_propensity_curvature(found, e, not_e, LABELLED)
-    assert_allclose(over[0][0], of_eta, atol=1e-8)
-    assert_allclose(over[0][1], both, atol=1e-8)
-    assert_allclose(over[1][0], both, atol=1e-8)
-    assert_allclose(over[1][1], of_zeta, atol=1e-8)
+    assert_allclose(over, of_eta, atol=1e-8)
     complete = likelihood.propensity_curvature(found.target, e, not_e)
-    assert (complete >= of_zeta).all()
     assert_allclose(complete, found.target * e * not_e)
 
 

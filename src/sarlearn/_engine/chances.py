@@ -19,6 +19,7 @@ from scipy.special import logit
 
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
+from sarlearn._engine.kernels import hessian, logits, with_intercept
 from sarlearn._engine.known import TIGHTENING, KnownPrior, PriorPenalty
 from sarlearn._engine.likelihood import Evidence, sigmoids
 from sarlearn._engine.newton import Climb, Curvature, Iterate, Sums, climb
@@ -47,7 +48,7 @@ FLAT = 1e-4
 # Maxima that are lower by less than this leave their class prior open, too.
 NEARLY_AS_HIGH = 1.92
 MAX_STEP = 5.0
-LEAST_LOG = -350.0
+LEAST_PRODUCT = 1e-150
 
 
 @dataclass
@@ -59,7 +60,7 @@ class ChanceSums(Sums):
     positives: float
     positives_gradient: np.ndarray
     squares: float
-    information: np.ndarray | None = None
+    hessian: np.ndarray | None = None
 
 
 @dataclass
@@ -85,44 +86,43 @@ class ChanceFit:
 
 def chance_pass(block: Block, parameters: np.ndarray, with_hessian: bool) -> ChanceSums:
     """The sums of a block that knows labels and attributes of each chance."""
-    n_theta = block.matrix.shape[1] + 1
-    models = models_at(block, parameters[:n_theta], parameters[n_theta:])
+    X, Z = block.X, _with_ones(block.chances)
+    models = models_at(block, *np.split(parameters, [X.shape[1] + 1]))
     found, score = posterior_terms(block, models)
     f, not_f, e, not_e = models
     w, q = block.weights, found.target
-    by_eta = w * (found.not_target * f - q * not_f)
-    X, Z = _with_ones(block.X), _with_ones(block.chances)
     v_e = np.einsum("ij,ijk->ik", score, Z)
     sums = ChanceSums(
         -likelihood.log_likelihood(found.chance, block.weight),
-        np.concatenate([by_eta @ X, -(w * q) @ v_e]),
+        np.concatenate([with_intercept(X, w * found.residual), -(w * q) @ v_e]),
         float(w @ f),
-        (w * f * not_f) @ X,
+        with_intercept(X, w * f * not_f),
         float(w @ f**2),
     )
     if with_hessian:
-        information = np.zeros((len(parameters), len(parameters)))
-        information[:n_theta, :n_theta] = (X.T * (w * f * not_f)) @ X
+        of_class = likelihood.class_curvature(f, not_f, found, observed=True)
+        lost = -(w * q * found.not_target)[:, None] * v_e
+        across = np.vstack([X.T @ lost, lost.sum(axis=0)])
         h = (w * q)[:, None] * np.where(np.isnan(block.visits), 0.0, e * not_e)
-        information[n_theta:, n_theta:] = np.einsum("ij,ijk,ijl->kl", h, Z, Z)
-        v = np.hstack([X, v_e])
-        sums.information = information - (v.T * (w * q * found.not_target)) @ v
+        flat = Z.reshape(-1, Z.shape[2])
+        of_e = (flat.T * h.ravel()) @ flat + v_e.T @ lost
+        sums.hessian = np.block([[hessian(X, w * of_class), across], [across.T, of_e]])
     return sums
 
 
 def models_at(block: Block, theta: np.ndarray, phi: np.ndarray) -> Models:
     """The two models at the rows and their chances."""
-    f, not_f = sigmoids(block.X @ theta[:-1] + theta[-1])
-    return Models(f, not_f, *sigmoids(block.chances @ phi[:-1] + phi[-1]))
+    f, e = sigmoids(logits(block.X, theta)), sigmoids(logits(block.chances, phi))
+    return Models(*f, *e)
 
 
 def posterior_terms(block: Block, models: Models) -> tuple[likelihood.Terms, np.ndarray]:
     """The likelihood's terms of the rows, and the derivative of ``log positive`` by each chance."""
     f, not_f, e, not_e = models
     s, seen = block.visits == 1, ~np.isnan(block.visits)
-    logs = np.log(np.where(s, e, not_e), where=seen, out=np.zeros(s.shape))
     # A product of many chances must not vanish: far from the optimum it may come near.
-    positive = np.exp(np.maximum(logs.sum(axis=1), LEAST_LOG))
+    product = np.prod(np.where(seen, np.where(s, e, not_e), 1.0), axis=1)
+    positive = np.maximum(product, LEAST_PRODUCT)
     negative = np.where(s.any(axis=1), 0.0, 1.0)
     if block.audited is not None:
         positive = np.where(block.audited == 0, 0.0, positive)
@@ -133,17 +133,16 @@ def posterior_terms(block: Block, models: Models) -> tuple[likelihood.Terms, np.
 
 
 def _with_ones(values: np.ndarray) -> np.ndarray:
-    values = values.toarray() if hasattr(values, "toarray") else values
     return np.concatenate([values, np.ones((*values.shape[:-1], 1))], axis=-1)
 
 
-class _Problem:
+class ChanceProblem:
     """The penalised loss as a problem to climb; there may be a penalty on the class prior."""
 
     def __init__(self, rows: Rows, ridge: np.ndarray, tol: float):
         self._rows, self._ridge, self.total = rows, ridge, rows.total_weight()
         self.penalty: PriorPenalty | None = None
-        self.tol = tol * max(self.total, 1.0)
+        self.tol = tol
 
     def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
         requests = ((parameters, with_hessian) for parameters in points)
@@ -157,11 +156,11 @@ class _Problem:
             yield Iterate(parameters, value, gradient, sums, with_hessian)
 
     def curvature(self, iterate: Iterate) -> Curvature:
-        information = iterate.sums.information
+        H = iterate.sums.hessian
         if self.penalty is not None:
             gradient_of_prior = self._prior_gradient(iterate.sums)
-            information = information + np.outer(gradient_of_prior, gradient_of_prior)
-        return Curvature(information, self._ridge)
+            H = H + np.outer(gradient_of_prior, gradient_of_prior)
+        return Curvature(H, self._ridge)
 
     def _prior_gradient(self, sums: ChanceSums) -> np.ndarray:
         assert self.penalty is not None
@@ -191,7 +190,7 @@ def fit_chances(
         [rows.units.ridge(C, FLAT * total), units.ridge(propensity_C, FLAT * total)]
     )
     n_theta = rows.shape[1] + 1
-    problem = _Problem(rows, ridge, tol)
+    problem = ChanceProblem(rows, ridge, tol * max(total, 1.0))
     detected, chances = rows.total(_counts) / total
     found = []
     for e in starts:
@@ -236,7 +235,9 @@ def _value(found: tuple[Climb, History]) -> float:
     return found[0].value
 
 
-def _steeper(problem: _Problem, best, n_theta: int, max_iter: int) -> list[tuple[Climb, History]]:
+def _steeper(
+    problem: ChanceProblem, best, n_theta: int, max_iter: int
+) -> list[tuple[Climb, History]]:
     """Further maxima, from steeper class models, for as long as they are higher ones."""
     tried: list[tuple[Climb, History]] = []
     while len(tried) < 6:
@@ -251,7 +252,7 @@ def _steeper(problem: _Problem, best, n_theta: int, max_iter: int) -> list[tuple
     return tried
 
 
-def _climb(problem: _Problem, start: np.ndarray, max_iter: int) -> tuple[Climb, History]:
+def _climb(problem: ChanceProblem, start: np.ndarray, max_iter: int) -> tuple[Climb, History]:
     history = History()
 
     def record(iterate: Iterate) -> None:
@@ -264,7 +265,7 @@ def _climb(problem: _Problem, start: np.ndarray, max_iter: int) -> tuple[Climb, 
     return found, history
 
 
-def _climb_with(problem: _Problem, penalty: PriorPenalty, theta: np.ndarray, max_iter: int):
+def _climb_with(problem: ChanceProblem, penalty: PriorPenalty, theta: np.ndarray, max_iter: int):
     """The maximum with a penalty on the class prior, from the one without."""
     wider = (deviation for deviation in TIGHTENING if deviation > penalty.deviation)
     for deviation in [*wider, penalty.deviation]:

@@ -2,12 +2,12 @@
 
     P(s=1|x) = f e,   f = sigmoid(theta . x + theta_0),   e = sigmoid(phi . x_e + phi_0)
 
-The maximum is that of SAR-EM with ``decay=1``. Newton's method reaches it in a handful of passes
-from a good start, which EM does not. Parameters are kept as one vector: theta, theta_0, phi, phi_0,
-for columns as ``columns.conditioned`` makes them; ``to_user`` converts.
+This is one chance to be labelled per row (``chances.py``). The maximum is that of SAR-EM with
+``decay=1``. Newton's method reaches it in a handful of passes from a good start, which EM does not.
+Parameters are kept as one vector: theta, theta_0, phi, phi_0, for columns as
+``columns.conditioned`` makes them; ``to_user`` converts.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -15,17 +15,17 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit
 
-from sarlearn._engine import likelihood
-from sarlearn._engine.blocks import Block, RowBlocks
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.chances import ChanceProblem
 from sarlearn._engine.columns import conditioned
+from sarlearn._engine.kernels import logits
 from sarlearn._engine.likelihood import (
-    evidence_of_labels,
     mean_of_sigmoids,
     shift_for_mean,
     sigmoids,
 )
 from sarlearn._engine.logistic import fit_logistic
-from sarlearn._engine.newton import Curvature, Iterate, Sums, climb
+from sarlearn._engine.newton import climb
 from sarlearn._engine.rows import Rows, Units, stack
 
 # Label frequencies from which a fit starts that has nothing better.
@@ -37,13 +37,6 @@ MAX_STEP = 10.0
 
 
 @dataclass
-class JointSums(Sums):
-    loss: float
-    gradient: np.ndarray
-    hessian: np.ndarray | None = None
-
-
-@dataclass
 class JointFit:
     """A maximum: parameters, value of the penalised log-likelihood, and whether it was reached."""
 
@@ -51,29 +44,6 @@ class JointFit:
     value: float
     converged: bool
     n_iter: int
-
-
-def joint_pass(block: Block, parameters: np.ndarray, with_hessian: bool) -> JointSums:
-    """Loss, gradient and, if asked, observed Hessian of a block that has ``Xe``.
-
-    ``X`` and ``Xe`` end in a column of ones, for the intercepts.
-    """
-    X, Xe, s, weight = block.X, block.Xe, block.labelled, block.weight
-    theta, phi = np.split(parameters, [X.shape[1]])
-    f, not_f = sigmoids(X @ theta)
-    e, not_e = sigmoids(Xe @ phi)
-    found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, s))
-    by_f = found.residual
-    by_e = likelihood.propensity_residual(found.target, e, not_e, s)
-    counted = 1.0 if weight is None else weight
-    gradient = np.concatenate([X.T @ (counted * by_f), Xe.T @ (counted * by_e)])
-    sums = JointSums(-likelihood.log_likelihood(found.chance, weight), gradient)
-    if with_hessian:
-        tt = likelihood.class_curvature(f, not_f, found, observed=True)
-        te = likelihood.cross_curvature(found, e, not_e, s)
-        ee = likelihood.observed_propensity_curvature(found, e, not_e, s)
-        sums.hessian = _hessian(X, Xe, counted * tt, counted * te, counted * ee)
-    return sums
 
 
 class JointLogistic:
@@ -103,10 +73,9 @@ class JointLogistic:
         Xe = np.asarray(Xe.toarray() if sparse.issparse(Xe) else Xe, dtype=np.float64)
         if extra is not None:
             X, units = _append(X, extra), _with_plain(units, extra.shape[1])
-        ones = np.ones((self.n_rows, 1))
-        self._X, self._Xe = _append(X, ones), np.hstack([Xe, ones])
-        self._rows = RowBlocks(self._X).attach(Xe=self._Xe)
-        self.n_theta = self._X.shape[1]
+        self._X, self._Xe = X, Xe
+        self._rows = RowBlocks(X).attach(chances=Xe[:, None, :])
+        self.n_theta = X.shape[1] + 1
         self._C, self._units = C, (units, units_e)
         ridge = units.ridge(C, float(self.n_rows))
         ridge[self.n_columns : -1] = 1e-6
@@ -118,14 +87,15 @@ class JointLogistic:
         return np.concatenate([units.to_user(part) for units, part in parts])
 
     def _labelled(self, labelled, weight) -> Rows:
-        return self._rows.attach(labelled=np.asarray(labelled), weight=weight)
+        visits = np.asarray(labelled, dtype=np.float64)[:, None]
+        return self._rows.attach(visits=visits, weight=weight)
 
     # -- the likelihood ----------------------------------------------------------------------
 
     def probabilities(self, parameters) -> tuple[np.ndarray, np.ndarray]:
         """``f`` and ``e`` of every row."""
         theta, phi = np.split(parameters, [self.n_theta])
-        return sigmoids(self._X @ theta)[0], sigmoids(self._Xe @ phi)[0]
+        return sigmoids(logits(self._X, theta))[0], sigmoids(logits(self._Xe, phi))[0]
 
     def class_prior(self, parameters, weight=None) -> float:
         return float(np.average(self.probabilities(parameters)[0], weights=weight))
@@ -139,7 +109,7 @@ class JointLogistic:
 
         Ends when one more step would add less than ``tol`` to the log-likelihood.
         """
-        problem = _Problem(self._labelled(labelled, weight), self.ridge, tol)
+        problem = ChanceProblem(self._labelled(labelled, weight), self.ridge, tol)
         start = np.array(start, dtype=np.float64)
         # There may be several maxima: steps follow the curvature closely, so as not to skip one.
         found = climb(problem, start, max_iter=max_iter, max_step=MAX_STEP, refresh=0.0)
@@ -147,8 +117,7 @@ class JointLogistic:
 
     def naive(self, labelled, weight=None) -> np.ndarray:
         """Logistic regression of the labels: the class model of SCAR's starts."""
-        rows = RowBlocks(self._X[:, :-1])
-        return fit_logistic(rows, labelled.astype(float), weight, self._C, tol=1e-3).theta
+        return fit_logistic(self._rows, labelled.astype(float), weight, self._C, tol=1e-3).theta
 
     def start(self, naive: np.ndarray, label_frequency: float, labelled, weight=None):
         """The naive model with as many positives as a label frequency says."""
@@ -157,7 +126,7 @@ class JointLogistic:
         parameters = np.zeros(len(self.ridge))
         parameters[: self.n_theta] = naive
         parameters[self.n_theta - 1] += shift_for_mean(
-            mean_of_sigmoids(self._X @ naive, weight), prior, tol=1e-4, max_iter=30
+            mean_of_sigmoids(logits(self._X, naive), weight), prior, tol=1e-4, max_iter=30
         )
         parameters[-1] = logit(min(max(label_frequency, 1e-6), 1 - 1e-6))
         return parameters
@@ -168,22 +137,6 @@ class JointLogistic:
         points = [self.start(naive, c, labelled, weight) for c in STARTS]
         found = [self.climb(point, labelled, weight) for point in (*points, *starts)]
         return max(found, key=lambda fit: fit.value)
-
-
-class _Problem:
-    """The penalised loss of one set of labels, to climb."""
-
-    def __init__(self, rows: Rows, ridge: np.ndarray, tol: float):
-        self._rows, self._ridge, self.tol = rows, ridge, tol
-
-    def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
-        requests = ((point, with_hessian) for point in points)
-        for (point, _), sums in self._rows.totals(joint_pass, requests):
-            value = sums.loss + float(self._ridge @ point**2) / 2
-            yield Iterate(point, value, sums.gradient + self._ridge * point, sums, with_hessian)
-
-    def curvature(self, iterate: Iterate) -> Curvature:
-        return Curvature(iterate.sums.hessian, self._ridge)
 
 
 def climb_nested(model: JointLogistic, start, labelled, weight=None, *, tol=1e-7) -> JointFit:
@@ -210,21 +163,6 @@ def nest(parameters, n_theta: int, old: list[int], new: list[int]) -> np.ndarray
         if column in new:
             out[n_theta + new.index(column)] = parameters[n_theta + j]
     return out
-
-
-def _hessian(X, Xe, tt, te, ee) -> np.ndarray:
-    """Of both models: ``X' diag(tt) X`` and so on."""
-    across = _products(X, te, Xe)
-    return np.block([[_products(X, tt, X), across], [across.T, _products(Xe, ee, Xe)]])
-
-
-def _products(left, h: np.ndarray, right) -> np.ndarray:
-    """``left' diag(h) right`` for weights of any sign."""
-    if not sparse.issparse(right):
-        return left.T @ (right * h[:, None])
-    data = right.data * np.repeat(h, np.diff(right.indptr))
-    weighted = sparse.csr_array((data, right.indices, right.indptr), shape=right.shape)
-    return (left.T @ weighted).toarray()
 
 
 def _with_plain(units: Units, n_more: int) -> Units:

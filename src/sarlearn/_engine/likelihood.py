@@ -140,17 +140,6 @@ def propensity_curvature(target, e, not_e) -> np.ndarray:
     return target * (e * not_e)
 
 
-def observed_propensity_curvature(found: Terms, e, not_e, labelled) -> np.ndarray:
-    """The observed one, which may be negative."""
-    lost = found.target * found.not_target * np.where(labelled, not_e, e) ** 2
-    return propensity_curvature(found.target, e, not_e) - lost
-
-
-def cross_curvature(found: Terms, e, not_e, labelled) -> np.ndarray:
-    """Second derivative by both logits, observed; the complete one is 0."""
-    return found.target * found.not_target * np.where(labelled, -not_e, e)
-
-
 def label_odds(f, not_f, e, not_e) -> np.ndarray:
     """``P(s=1|x) / P(s=0|x)``."""
     return f * e / (not_f + f * not_e)
