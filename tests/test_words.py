@@ -46,7 +46,7 @@ def test_a_level_with_few_rows_has_no_ratio():
     assert said == "Too few rows to say: 12 rows, 1 of them labelled."
 
 
-def test_counts_lists_and_shares():
+def test_counts_and_lists():
     assert words.about(12345.6) == "12,300"
     assert words.about(7.4) == "7"
     assert words.listed(list("abcdefghij"), 8) == "a, b, c, d, e, f, g, h and 2 more"
@@ -57,5 +57,3 @@ def test_counts_lists_and_shares():
     assert words.no_column(["zzz"], ["a", "b"]) == "X has no column 'zzz'. Columns: a, b."
     assert words.counted(1, "row") == "1 row"
     assert words.counted(1200, "row") == "1,200 rows"
-    assert words.share_text(0.5) == "50.0%"
-    assert words.share_text(1.04).startswith("104.0% (beyond 100 %")

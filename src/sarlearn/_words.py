@@ -35,17 +35,13 @@ def number_text(value: float, digits: int = 4) -> str:
     value = float(value)
     if value != value:
         return "(missing)"
-    size = abs(value)
-    if size >= 10.0**digits:
-        return f"{value:,.0f}" if size < 1e15 else f"{value:.{digits}g}"
-    if size and size < 1e-9:
-        return f"{value:.{digits}g}"
     text = f"{value:.{digits}g}"
-    if "e+" in text:  # rounded up to the next power of ten
+    size = abs(float(text))
+    if 10.0**digits <= size < 1e15:
         return f"{value:,.0f}"
-    if "e" in text:  # small numbers
+    if size >= 1e-9 and "e-" in text:
         decimals = digits - 1 - int(text.partition("e")[2])
-        text = f"{value:.{decimals}f}".rstrip("0")
+        return f"{value:.{decimals}f}".rstrip("0")
     return text
 
 
@@ -58,13 +54,6 @@ def about(number: float) -> str:
 def counted(number: int, what: str, plural: str | None = None) -> str:
     """``1 row``, ``12 rows``."""
     return f"{number:,} {what if number == 1 else plural or what + 's'}"
-
-
-def share_text(value: float) -> str:
-    """A score that is a share, with a word where it leaves [0, 1]: an estimate can."""
-    if value > 1:
-        return f"{value:.1%} (beyond 100 %: the propensities are too low, or it is chance)"
-    return f"{value:.1%}"
 
 
 def odds_sentence(row: dict, outcome: str) -> str:
@@ -124,7 +113,7 @@ def checked_sentence(n_audited: int, low: float, high: float, needed: int | None
     text = (
         f"Based on {counted(n_audited, 'checked row')}, the class prior lies at {low:.1%} to "
         f"{high:.1%}: a 95 % confidence interval that holds whatever the model, since the rows "
-        "were drawn at random."
+        "were drawn by chance."
     )
     if high - low > NARROW and needed:
         text += (
@@ -132,12 +121,6 @@ def checked_sentence(n_audited: int, low: float, high: float, needed: int | None
             f"{100 * NARROW:.0f} points."
         )
     return text
-
-
-def settled_sentence(n_iter: int, converged: bool, what: str = "The fit") -> str:
-    """Whether a fit came to rest."""
-    settled = "settled" if converged else "had not settled"
-    return f"{what} {settled} after {counted(n_iter, 'round')}."
 
 
 def model_summary(
@@ -164,7 +147,9 @@ def model_summary(
         lines.append("Who gets labelled:")
         lines += [f"  {row['level']}: {odds_sentence(row, 'being labelled')}" for row in odds]
     if rounds is not None:
-        lines.append(settled_sentence(*rounds))
+        n_rounds, settled = rounds
+        how = "settled" if settled else "had not settled"
+        lines.append(f"The fit {how} after {counted(n_rounds, 'round')}.")
     return "\n".join(lines)
 
 

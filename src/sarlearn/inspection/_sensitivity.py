@@ -13,7 +13,6 @@ from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.refits import check_count, check_positive
 from sarlearn._view.style import new_axes
-from sarlearn._words import share_text
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.metrics.inverse_propensity import ipw_scores
 
@@ -165,9 +164,8 @@ def sensitivity(
 def _between(first: float, second: float) -> str:
     """Two estimated shares; an estimate by inverse propensity can exceed 100 %, and is told so."""
     low, high = sorted((first, second))
-    if low > 1:
-        return f"at its upper end ({share_text(low)})"
-    return f"{low:.1%} to {share_text(high)}"
+    beyond = " (beyond 100 %: the propensities are too low, or it is chance)" if high > 1 else ""
+    return f"at its upper end ({low:.1%})" if low > 1 else f"{low:.1%} to {high:.1%}{beyond}"
 
 
 def _factors(bounds, n_factors) -> np.ndarray:
