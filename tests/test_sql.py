@@ -311,6 +311,25 @@ def test_trees_after_a_step(database):
         np.testing.assert_allclose(found[name].astype(float), values, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize(("engine", "n_trees"), [(DuckDB, 60), (SQLite, 300)])
+def test_many_trees(engine, n_trees):
+    """SQLite parses expressions 100 levels deep at most."""
+    X, s, _ = curved(16_000)
+    model = SARClassifier(["age", "plan"], max_iter=20).fit(X, s)
+    (factor, trees), n_grown = (
+        model.class_logit_.trees[0],
+        len(model.class_logit_.trees[0][1].dump()),
+    )
+    assert max(tree["num_leaves"] for tree in trees.dump()) == 31
+    times = -(-n_trees // n_grown)
+    model.class_logit_.trees = [(factor / times, trees)] * times
+    X = X.head(200)
+    scores = to_sql(model, engine.__name__.lower())
+    found = engine().scores(X, f"SELECT {scores.probability} AS p FROM t")["p"]
+    expected = model.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(found.astype(float), expected, rtol=1e-11, atol=1e-12)
+
+
 def test_text_where_numbers_were_is_no_wrong_number_for_trees(tree_model):
     X, _, _ = curved(3)
     X["bmi"] = ["abc", 27.0, None]

@@ -17,6 +17,8 @@ from sarlearn.tables.encoder import TableEncoder
 
 __all__ = ["to_sql"]
 
+FINITE = number(np.finfo(float).max)
+
 
 @dataclass(frozen=True)
 class SQLScores:
@@ -256,14 +258,16 @@ def gaps_go_left(node: dict[str, Any]) -> bool:
 class _Table:
     """The columns of a model as SQL: numbers, NULL where they have gaps; and when to trust them.
 
-    ``levels`` has, of a column of categories, the condition that holds for each code; ``as_is``
-    what may stand for a value where NaN, which is above all numbers, may be told as one.
+    ``levels`` has, of a column of categories, the condition that holds for each code. Trees compare
+    what is ``as_is``, shorter and perhaps NaN, and on a logarithmic scale also its unit in
+    ``units``, by which they turn their thresholds back.
     """
 
     values: list[str]
     as_is: list[str]
     complete: str
     levels: dict[int, list[str]] = field(default_factory=dict)
+    units: dict[int, float] = field(default_factory=dict)
 
 
 def _numbers(dialect: Dialect, names: Iterable[str]) -> tuple[list[str], str]:
@@ -316,8 +320,9 @@ def _read_columns(dialect: Dialect, reader: TableEncoder, columns) -> _Table:
         elif name in reader.constant_:  # in no term and no tree
             value = as_is = number(0.0)
         elif name in reader.log_units_:
-            unit = number(reader.log_units_[name])
-            value = as_is = f"(SIGN({value}) * LN(1.0 + ABS({value}) / {unit}))"
+            table.units[j] = reader.log_units_[name]
+            unit = number(table.units[j])
+            value = f"(SIGN({value}) * LN(1.0 + ABS({value}) / {unit}))"
         table.values.append(value)
         table.as_is.append(as_is)
     return table
@@ -379,29 +384,46 @@ def _of_terms(table: _Table, j: int, terms: Terms, coef: np.ndarray, dialect: Di
 
 
 def _trees(table: _Table, parts: Parts) -> list[str]:
-    if not parts.trees:
-        return []
-    chosen = parts.learner.classifier_features_
-    own = [(table.values[j], table.as_is[j], table.levels.get(j, [])) for j in chosen]
     by_factor: dict[float, list[str]] = {}
     for factor, tree in parts.trees:
-        by_factor.setdefault(factor, []).append(_tree(tree, own))
+        text = _tree(tree, table, parts.learner.classifier_features_)
+        by_factor.setdefault(factor, []).append(text)
     return [term(factor, total(trees)) for factor, trees in by_factor.items()]
 
 
-def _tree(node: dict[str, Any], columns: list[tuple[str, str, list[str]]]) -> str:
-    """A tree of LightGBM as nested CASE expressions; what is NULL goes to ELSE."""
+def _tree(node: dict[str, Any], table: _Table, columns: np.ndarray) -> str:
+    """A tree of LightGBM as CASE expressions; what is NULL goes to ELSE.
+
+    Of two branches the smaller one is nested and the other goes on with WHEN: databases nest
+    expressions, and take them apart, only so deep.
+    """
+    cases = []
+    while "leaf_value" not in node:
+        condition, first, last = _split(node, table, columns[node["split_feature"]])
+        if _size(first) > _size(last):
+            condition, first, last = f"COALESCE(NOT ({condition}), 1 = 1)", last, first
+        cases.append(f"WHEN {condition} THEN {_tree(first, table, columns)}")
+        node = last
+    leaf = number(node["leaf_value"])
+    return f"CASE {' '.join(cases)} ELSE {leaf} END" if cases else leaf
+
+
+def _size(node: dict[str, Any]) -> int:
     if "leaf_value" in node:
-        return number(node["leaf_value"])
-    threshold, (value, as_is, levels) = node["threshold"], columns[node["split_feature"]]
-    first, last = "left_child", "right_child"
+        return 1
+    return _size(node["left_child"]) + _size(node["right_child"])
+
+
+def _split(node: dict[str, Any], table: _Table, j: int) -> tuple[str, dict, dict]:
+    """A condition, the branch where it holds, and the one where it does not or is NULL."""
+    left, right, value = node["left_child"], node["right_child"], table.as_is[j]
     if node["decision_type"] == "==":  # gaps, and levels of which there were none, go right
-        chosen = [int(code) for code in threshold.split("||")]
-        condition = " OR ".join(levels[code] for code in chosen if code < len(levels)) or "1 = 0"
-    elif gaps_go_left(node):
-        first, last = last, first
-        condition = f"{value} > {number(threshold)}"
-    else:
-        condition = f"{as_is} <= {number(threshold)}"
-    sides = (_tree(node[side], columns) for side in (first, last))
-    return "CASE WHEN {} THEN {} ELSE {} END".format(condition, *sides)
+        chosen, levels = map(int, node["threshold"].split("||")), table.levels.get(j, [])
+        some = " OR ".join(levels[code] for code in chosen if code < len(levels))
+        return some or "1 = 0", left, right
+    threshold = node["threshold"]
+    if j in table.units:
+        threshold = np.sign(threshold) * table.units[j] * np.expm1(abs(threshold))
+    if gaps_go_left(node):  # NaN is no finite number
+        return f"{value} > {number(threshold)} AND {value} <= {FINITE}", right, left
+    return f"{value} <= {number(threshold)}", left, right
