@@ -76,11 +76,6 @@ class Memory:
     def __init__(self) -> None:
         self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=MEMORY)
 
-    @property
-    def age(self) -> int:
-        """How many steps it remembers."""
-        return len(self._pairs)
-
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:
         """Take in that ``step`` changed the gradient by ``change``."""
         curvature = float(step @ change)
@@ -155,12 +150,9 @@ class Curvature(Memory):
         return float(self.lower[-1] @ self.lower[-1])
 
     def least(self, step: np.ndarray) -> float:
-        return LEAST_SHARE * self.along(step)
-
-    def along(self, step: np.ndarray) -> float:
-        """The curvature along a step, ``step @ hessian @ step``, as it was factorised."""
+        # The curvature along it, as it was factorised.
         root = dtrmv(self.lower, step, lower=1, trans=1)
-        return float(root @ root)
+        return LEAST_SHARE * float(root @ root)
 
 
 def cholesky(

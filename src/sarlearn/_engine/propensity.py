@@ -6,6 +6,8 @@ asks for the M-step (``solve`` where that is exact, else Newton steps with ``gra
 by 1 on one row of full curvature. ``here`` is the kind at its current parameters.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpotrs
@@ -64,12 +66,25 @@ class ColumnsAt:
         return Propensities(X=block.Xe, theta=self.theta)
 
 
-class KnownPropensity:
-    """A propensity that the rows have: nothing to learn."""
+class Kind:
+    """A propensity at its current parameters, ``here``."""
 
     newton = False
+    here: Any
+    _ridge = np.empty(0)
+
+    @property
+    def theta(self) -> np.ndarray:
+        return self.here.theta
+
+    def penalty(self) -> float:
+        return float(self._ridge @ self.theta**2) / 2
+
+
+class KnownPropensity(Kind):
+    """A propensity that the rows have: nothing to learn."""
+
     here = KnownAt()
-    theta = here.theta
 
     def at(self, theta: np.ndarray) -> KnownAt:
         return self.here
@@ -80,11 +95,8 @@ class KnownPropensity:
     def map_step(self, sums):
         return self.theta, self.theta
 
-    def penalty(self) -> float:
-        return 0.0
 
-
-class GroupedPropensity:
+class GroupedPropensity(Kind):
     """Rows that agree in every propensity attribute share one propensity.
 
     The M-step sees one row per group and is solved exactly, at no cost beside a pass over the data.
@@ -97,18 +109,12 @@ class GroupedPropensity:
     units : Units of the attributes
     """
 
-    newton = False
-
     def __init__(self, values, labelled_weight, unlabelled_weight, units: Units, C: float):
         self.values, self.units = values, units
         self._design = np.column_stack([values, np.ones(len(values))])
         self._ridge = units.ridge(C, float(labelled_weight.sum()))
         self.labelled_weight, self.unlabelled_weight = labelled_weight, unlabelled_weight
         self.here = self.at(np.zeros(values.shape[1] + 1))
-
-    @property
-    def theta(self) -> np.ndarray:
-        return self.here.theta
 
     def at(self, theta: np.ndarray) -> GroupsAt:
         return GroupsAt(self.values, theta)
@@ -167,11 +173,8 @@ class GroupedPropensity:
             size /= 2
         return size
 
-    def penalty(self) -> float:
-        return float(self._ridge @ self.theta**2) / 2
 
-
-class ColumnPropensity:
+class ColumnPropensity(Kind):
     """One propensity per row, for attributes that take too many values to group.
 
     Its M-step is one Newton step, taken and checked together with the classifier's. Rows have the
@@ -186,10 +189,6 @@ class ColumnPropensity:
         self.here = ColumnsAt(np.zeros(len(self._ridge)))
         self.curvature: Curvature
 
-    @property
-    def theta(self) -> np.ndarray:
-        return self.here.theta
-
     def at(self, theta: np.ndarray) -> ColumnsAt:
         return ColumnsAt(theta)
 
@@ -203,9 +202,6 @@ class ColumnPropensity:
     def map_step(self, sums):
         gradient = self.gradient(sums.next_propensity_gradient)
         return -self.curvature.solve(gradient), self.curvature.scaled_step(gradient)
-
-    def penalty(self) -> float:
-        return float(self._ridge @ self.theta**2) / 2
 
 
 def choose_propensity(rows: Rows, columns: np.ndarray, C: float):

@@ -63,78 +63,61 @@ class SAREMClassifier(LearnsPropensity):
     decay : float in (0, 1], default=0.9
         The paper's local certainty parameter d: propensities are shrunk by it in the E-step, which
         favours solutions with sure positives. 1 is plain EM, maximum likelihood.
-    C : float > 0, default=1.0
-        Inverse strength of the classifier's L2 penalty; the intercept is not penalised.
-    propensity_C : float > 0, default=1.0
-        The same for the propensity model.
+    C, propensity_C : float > 0, default=1.0
+        Inverse strength of the L2 penalties; intercepts are not penalised.
     stop : {"slope", "fixed_point"}, default="slope"
         ``"slope"`` is the paper's rule on the plain EM path: the mean absolute slope of the
         propensity scores of unlabelled rows over ``window`` iterations is below ``tol``.
         ``"fixed_point"`` accelerates EM and runs to where it no longer moves; with ``decay=1``
-        that is a maximum of the penalised observed likelihood, the best of several starts, the
-        decayed solution among them.
-    window : int >= 2, default=10
-        Iterations over which the slope is taken.
+        that is the best maximum of the penalised likelihood from several starts.
+    window, max_iter : int, default=10 and 500
+        Iterations over which the slope is taken, and at most.
     tol : float > 0, default=None
-        1e-4 for ``"slope"``; 1e-8 for ``"fixed_point"``, as root mean square change of the logits
-        in one iteration.
-    max_iter : int >= 1, default=500
-        EM iterations at most.
+        1e-4 for ``"slope"``; 1e-8 for ``"fixed_point"``, as root mean square change of the logits.
     single_sample : bool, default=True
-        Whether labelled and unlabelled rows are one sample, the labelled ones a part of the
-        positives in it. False for case-control data: labelled rows and a background of the whole
-        population, collected apart (presence and background). Then the share of positives is not
-        identified: ``class_prior_`` and ``label_frequency_`` are NaN, and the class probabilities
-        are right up to a factor only; the ranking stands, and
+        False for labelled rows and a background of the whole population, collected apart. The share
+        of positives is not identified then: ``class_prior_`` and ``label_frequency_`` are NaN, and
+        class probabilities are right up to a factor;
         :func:`sarlearn.inspection.relative_prevalence` compares groups.
     classifier : classifier with ``sample_weight`` and ``predict_proba``, default=None
-        Model of ``f`` instead of logistic regression; ``C`` is then without effect. It is asked
-        about the rows it was fitted to: choose one that generalises (few leaves, strong shrinkage,
-        calibrated), since a model that memorises the labels finds no hidden positives.
-        :class:`SARClassifier` asks held-out rows.
+        Model of ``f`` instead of logistic regression. It is asked about the rows it was fitted to:
+        one that memorises the labels finds no hidden positives. :class:`SARClassifier` asks
+        held-out rows.
     propensity_estimator : the same, default=None
         Model of ``e`` instead of logistic regression.
     pos_label : label value, default=None
         The value that means labelled. Without it 0/1, -1/1, truth values, one value beside missing
-        ones, and words such as labelled/unlabelled or yes/no are understood; of any other two
-        values the greater one is taken, with a warning.
+        ones, and words such as yes/no are understood; of any other two values the greater one is
+        taken, with a warning.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The two label values; the second one means labelled.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        Of the classifier, in logits. Absent with ``classifier``.
+        Of the classifier, in logits. With ``classifier``, ``classifier_`` instead.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_propensity_features) and (1,)
-        Of the propensity model. Absent with ``propensity_estimator``.
+        Of the propensity. With ``propensity_estimator``, ``propensity_estimator_`` instead.
     propensity_features_ : ndarray of int
         Indices of the propensity columns.
-    class_prior_ : float
-        Mean of ``f`` over the training rows, an estimate of ``P(y=1)``.
+    class_prior_, label_frequency_ : float
+        Mean of ``f`` over the training rows, and the share of the positives that is labelled.
     class_prior_from_labels_ : float
         What the labels alone would have said; other than ``class_prior_`` where more is known.
     class_prior_range_, certainty_ : tuple of float and str
         Where audits by design, or ``class_prior``, give a range: what it is, and how well it
-        determines the class prior. :class:`SARClassifier` has a range from the labels, too.
-    label_frequency_ : float
-        Share of the positives that is labelled: ``P(s=1) / class_prior_``.
-    n_iter_ : int
-        Number of iterations.
-    converged_ : bool
-        Whether the stopping rule was met within ``max_iter`` iterations.
+        determines the class prior.
+    n_iter_, converged_ : int and bool
+        Number of iterations, and whether the stopping rule was met.
     history_ : dict of ndarray
         For each iteration ``log_likelihood`` of the labels, ``penalized_log_likelihood``, ``slope``
         and ``class_prior``.
-    classifier_, propensity_estimator_ : fitted estimators
-        Where given.
 
     See Also
     --------
     SARClassifier : One label model on several class models: the advised learner.
     KnownPropensityClassifier :
         Classifier learned from biased labels whose propensity is known (SAR-e, SCAR-c).
-    RepeatedSARClassifier :
-        Classifier and propensity where every row has several chances to be labelled.
 
     References
     ----------
