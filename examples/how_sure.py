@@ -46,7 +46,7 @@ drawn.plot()
 # ------------------
 # What if labelling were more or less diligent than the model believes, by a factor?
 
-choices = sensitivity(model, X, s, propensity_bounds=(0.7, 1.4))
+choices = sensitivity(model, X, s, factors=(0.7, 0.85, 1.0, 1.2, 1.4))
 print(choices)
 choices.plot()
 

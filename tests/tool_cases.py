@@ -112,7 +112,14 @@ INSPECTION = [
     Case(
         inspection.scar_test,
         ROWS | {"propensity_features": [0], "n_draws": 19, "random_state": 0},
-        {"n_draws": [20, 25], "C": [0.1, 1.0], "flexible": [True], "random_state": [1, 2]},
+        {
+            "n_draws": [20, 25],
+            "C": [0.1, 1.0],
+            "flexible": [True],
+            "groups": [np.arange(N) // 3, np.arange(N) // 5],
+            "random_state": [1, 2],
+        },
+        {"groups": {"flexible": True}},
     ),
     Case(
         inspection.select_propensity_features,
@@ -123,10 +130,7 @@ INSPECTION = [
     Case(
         about(inspection.sensitivity),
         ROWS,
-        {
-            "propensity_bounds": [(0.5, 1.1), (0.9, 1.3)],
-            "n_factors": [2, 3],
-        },
+        {"factors": [(0.5, 1.1), (0.9, 1.3)]},
     ),
     Case(
         about(inspection.bootstrap),

@@ -101,7 +101,7 @@ def test_rows_drawn_twice_count_as_two_rows(monkeypatch):
     X, _, s = make(n=500)
     model = SAREMClassifier([2]).fit(X, s)
     by_weight = bootstrap(model, X, s, n_resamples=20, random_state=0)
-    monkeypatch.setattr(module, "_is_logistic", lambda final: False)
+    monkeypatch.setattr(module, "SAREMClassifier", SARClassifier)  # as if not ours
     repeated = bootstrap(model, X, s, n_resamples=20, random_state=0)
     np.testing.assert_allclose(
         by_weight.resamples["coef"], repeated.resamples["coef"], rtol=1e-6, atol=1e-8
@@ -142,8 +142,8 @@ def test_words_and_plot(result):
     result.n_not_converged = 0
     shares, curve = result.plot()
     assert [text.get_text() for text in shares.get_yticklabels()] == [
-        "class prior",
-        "label frequency",
+        "share of positives",
+        "positives that are labelled",
     ]
     assert (curve.get_xlabel(), curve.get_ylabel()) == ("x2", "chance of a label")
 
@@ -167,7 +167,7 @@ def test_a_table_has_its_own_units():
     html = found._repr_html_()
     assert "<td" in html
     assert "<svg" in html
-    assert "chance of a label where plan is full" in html
+    assert "least where plan is" in html
 
 
 def test_tables_of_polars():
@@ -229,5 +229,5 @@ def test_groups_are_drawn_together():
         low, high = found.interval("class_prior")
         widths.append(high - low)
     assert widths[1] > 1.5 * widths[0]
-    with pytest.raises(ValueError, match="groups has 3 values, X has 800 rows"):
+    with pytest.raises(ValueError, match="one value per row, 800; got"):
         bootstrap(model, X, s, groups=[1, 2, 3])

@@ -1,7 +1,5 @@
 """Goodness of fit: what is found in data that the model is right or wrong about."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -32,11 +30,6 @@ def test_nothing_is_found_where_the_model_is_right(right):
     assert "Nothing in the labels contradicts the model" in str(found)
     assert found.by_score["observed"].sum() == s.sum()
     assert found.by_score["rows"].sum() == found.by_propensity["rows"].sum() == len(s)
-
-
-def test_values_are_plain_for_json(right):
-    found = right[0]
-    assert json.loads(json.dumps(found.to_dict()))["misfit"] == found.misfit
 
 
 def test_the_display_shows_both_tables(right):

@@ -1,6 +1,5 @@
 """How groups compare: ratios that hold whatever the level is, with intervals that cover."""
 
-import json
 import warnings
 
 import numpy as np
@@ -59,8 +58,8 @@ def test_words_values_and_plot():
     assert found.ratio[0] == 1
     assert found.low[0] == found.high[0] == 1
     assert "divided by that of lower (90% intervals" in str(found)
-    plain = json.loads(json.dumps(found.to_dict()))
-    assert plain["groups"][1]["group"] == "upper"
+    assert found.groups[1] == "upper"
+    assert f"upper: {found.ratio[1]:.2f} ({found.low[1]:.2f} to" in str(found)
     assert found.plot().get_xlabel() == "share of positives, times that of lower"
 
 

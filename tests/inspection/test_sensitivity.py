@@ -20,9 +20,9 @@ def fitted():
 
 def test_a_smaller_propensity_means_more_positives(fitted):
     model, X, s = fitted
-    found = sensitivity(model, X, s, propensity_bounds=(0.5, 1.2), n_factors=4)
+    found = sensitivity(model, X, s, factors=(0.5, 0.7, 0.9, 1.2))
     factors = [row.factor for row in found.scaled]
-    np.testing.assert_allclose(factors, np.geomspace(0.5, 1.2, 4))
+    assert factors == [0.5, 0.7, 0.9, 1.2]
     priors = [row.class_prior for row in found.scaled]
     assert np.all(np.diff(priors) < 0)
     # With e scaled by k, the estimated precision is that over k.
@@ -51,9 +51,9 @@ def test_words_and_plot(fitted):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"propensity_bounds": (1.2, 0.8)}, "two rising factors"),
-        ({"propensity_bounds": (0.0, 0.8)}, "above 0"),
-        ({"n_factors": 1}, "n_factors"),
+        ({"factors": (1.2, 0.8)}, "numbers that rise"),
+        ({"factors": (0.0, 0.8)}, "above 0"),
+        ({"factors": (1.0,)}, "two or more"),
     ],
 )
 def test_bad_input_is_named(fitted, change, message):
@@ -70,8 +70,18 @@ def test_only_learned_propensities_are_scaled(fitted):
 def test_our_learner_is_scaled_too(fitted):
     _, X, s = fitted
     model = SARClassifier([2], class_models=["linear"]).fit(X, s)
-    found = sensitivity(model, X, s, propensity_bounds=(0.8, 1.25), n_factors=3)
+    found = sensitivity(model, X, s, factors=(0.8, 1.0, 1.25))
     assert found.class_prior == model.class_prior_
     low, same, high = (one.class_prior for one in found.scaled)
     assert low > same > high
     assert same == pytest.approx(model.class_prior_, abs=0.03)
+
+
+def test_the_class_is_refitted_with_the_penalty_of_the_model(fitted):
+    _, X, s = fitted
+    model = SAREMClassifier([2], C=0.01).fit(X, s)
+    found = sensitivity(model, X, s, factors=(0.8, 1.25)).scaled[0].class_prior
+    e = np.clip(0.8 * model.predict_propensity(X), 1e-6, 1)
+    by_hand = KnownPropensityClassifier(C=0.01).fit(X, s, propensity=e).class_prior_
+    assert found == pytest.approx(by_hand)
+    assert abs(found - KnownPropensityClassifier().fit(X, s, propensity=e).class_prior_) > 0.01

@@ -11,6 +11,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from sarlearn._compat import safe_indexing
+from sarlearn._validation import check_groups
 from sarlearn._view.draw import draw_band, draw_intervals
 from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import FEW_VALUES, take_apart, value_text
@@ -113,19 +114,13 @@ class BootstrapResult(ShownInNotebooks):
         return ends[0].reshape(shape), ends[1].reshape(shape)
 
     def __str__(self) -> str:
-        lines = []
-        words = {
-            "class_prior": "Share of positives",
-            "label_frequency": "Share of the positives that is labelled",
-        }
-        for name, text in words.items():
-            low, high = self.interval(name)
-            lines.append(f"{text}: {self.estimates[name]:.1%}, between {low:.1%} and {high:.1%}.")
+        lines = [
+            f"{name.capitalize()}: {value:.1%}, between {low:.1%} and {high:.1%}."
+            for name, value, low, high in self._shares()
+        ]
         lines += [self._ends_in_words(feature) for feature in self._features()]
-        lines.append(
-            f"95 % intervals (BCa) from {self.n_resamples} resamples"
-            + (f", {self.n_not_converged} not converged." if self.n_not_converged else ".")
-        )
+        failed = f", {self.n_not_converged} not converged" if self.n_not_converged else ""
+        lines.append(f"95 % intervals (BCa) from {self.n_resamples} resamples{failed}.")
         if self.decay < 1:
             lines.append(
                 f"decay = {self.decay:g} shifts the estimates; the intervals say how much they "
@@ -158,29 +153,16 @@ class BootstrapResult(ShownInNotebooks):
             (name, f"{value:.1%}", f"{low:.1%} to {high:.1%}")
             for name, value, low, high in self._shares()
         ]
-        low, high = self.interval("propensity_curve")
-        for i in self._curve_rows():
-            feature, value = self.curve_points[i]
-            chance = self.estimates["propensity_curve"][i]
-            name = f"chance of a label where {feature} is {value_text(value)}"
-            rows.append((name, f"{chance:.1%}", f"{low[i]:.1%} to {high[i]:.1%}"))
         return ("quantity", "estimate", "95 % interval"), rows
-
-    def _curve_rows(self) -> list[int]:
-        """Points of the propensity curve for a table: the ends and the middle of a number."""
-        rows: list[int] = []
-        for feature in self._features():
-            here = [i for i, (name, _) in enumerate(self.curve_points) if name == feature]
-            rows += (
-                here if len(here) < CURVE_POINTS / 2 else [here[0], here[len(here) // 2], here[-1]]
-            )
-        return rows
 
     def _figure_height(self) -> float:
         return 1.4 + 2.2 * len(self._features())
 
     def _shares(self) -> list[tuple[str, float, float, float]]:
-        names = {"class_prior": "class prior", "label_frequency": "label frequency"}
+        names = {
+            "class_prior": "share of positives",
+            "label_frequency": "positives that are labelled",
+        }
         found = []
         for key, name in names.items():
             low, high = self.interval(key)
@@ -195,9 +177,7 @@ class BootstrapResult(ShownInNotebooks):
         Takes the place of ``ax``, or a new figure; returns the axes, one for the two shares and
         one for each propensity attribute.
         """
-        features = self._features()
-        if ax is None:
-            ax = new_axes(None, height=1.6 + 2.4 * len(features))
+        features, ax = self._features(), new_axes(ax, self._figure_height())
         drawn = panels(ax, [1.0, *[2.2] * len(features)])
         draw_intervals(drawn[0], self._shares(), "share, with its 95 % interval")
         low, high = self.interval("propensity_curve")
@@ -206,15 +186,8 @@ class BootstrapResult(ShownInNotebooks):
             values = [self.curve_points[i][1] for i in here]
             curve = self.estimates["propensity_curve"]
             if len(values) > FEW_VALUES and not isinstance(values[0], str):
-                draw_band(
-                    panel,
-                    values,
-                    curve[here],
-                    low[here],
-                    high[here],
-                    x_label=shorten(feature, 40),
-                    y_label="chance of a label",
-                )
+                words = {"x_label": shorten(feature, 40), "y_label": "chance of a label"}
+                draw_band(panel, values, curve[here], low[here], high[here], **words)
                 continue
             rows = [
                 (f"{feature} = {value_text(self.curve_points[i][1])}", curve[i], low[i], high[i])
@@ -300,9 +273,10 @@ def bootstrap(
     labelled = parts.labelled(s)
     new = None if rows is None else take_apart(model, rows).matrix
     probe = _Probe(parts, new)
+    groups = check_groups(groups, parts.n_rows)
     refit = _Refit(parts, labelled, groups)
     first, *draws = generators(random_state, n_resamples + 1)
-    units = _units(groups, parts.n_rows)
+    units = np.arange(parts.n_rows) if groups is None else groups
     n_units = int(units.max()) + 1
     n_groups = min(JACKKNIFE_GROUPS, int(GROUPS_PER_RESAMPLE * n_resamples), n_units)
     group = first.permutation(np.arange(n_units) % n_groups)[units]
@@ -326,14 +300,6 @@ def bootstrap(
 def _propensity_names(parts) -> list[str]:
     names = [parts.names[j] for j in parts.propensity_positions]
     return list(getattr(parts.final, "propensity_terms_", names))
-
-
-def _is_logistic(final) -> bool:
-    return (
-        isinstance(final, SAREMClassifier)
-        and final.classifier is None
-        and final.propensity_estimator is None
-    )
 
 
 def _column_means(matrix) -> np.ndarray:
@@ -388,11 +354,12 @@ class _Refit:
 
     def __init__(self, parts, labelled, groups=None):
         self._model, self._X = clone(parts.final), parts.matrix
-        held_together = isinstance(parts.final, SARClassifier) and groups is not None
-        self._groups = np.asarray(groups) if held_together else None
+        holds_out = isinstance(parts.final, SARClassifier)
+        self._groups = groups if holds_out else None
         # These do not tell a row of weight two from two rows; each is then looked at once, which
         # saves a quarter of the time.
-        self._by_weight = isinstance(parts.final, SARClassifier) or _is_logistic(parts.final)
+        logistic = hasattr(parts.final, "coef_") and hasattr(parts.final, "propensity_coef_")
+        self._by_weight = holds_out or (isinstance(parts.final, SAREMClassifier) and logistic)
         self._s = parts.final.classes_[labelled.astype(int)]
 
     def __call__(self, counts: np.ndarray):
@@ -409,15 +376,6 @@ class _Refit:
             model = clone(self._model)
             model.fit(safe_indexing(self._X, rows), self._s[rows], **weight)
         return model, bool(getattr(model, "converged_", True))
-
-
-def _units(groups, n_rows: int) -> np.ndarray:
-    """The number of what each row is drawn with: itself, or its group."""
-    if groups is None:
-        return np.arange(n_rows)
-    if len(groups) != n_rows:
-        raise ValueError(f"groups has {len(groups)} values, X has {n_rows} rows.")
-    return np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
 
 
 def _refit(refit, probe: _Probe, units, draw) -> tuple[dict[str, np.ndarray], bool]:

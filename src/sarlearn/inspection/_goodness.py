@@ -1,7 +1,6 @@
 """Does the model explain the labels? Observed against expected, and what would explain more."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.special import logit
@@ -109,15 +108,6 @@ class GoodnessOfFit:
 
     def __str__(self) -> str:
         return " ".join(self.problems) or "Nothing in the labels contradicts the model."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        tables = {
-            name: {key: np.asarray(value).tolist() for key, value in getattr(self, name).items()}
-            for name in ("by_score", "by_propensity")
-        }
-        plain = {name: getattr(self, name) for name in ("misfit", "drivers", "nonlinear", "leaks")}
-        return plain | tables | {"problems": self.problems}
 
     def plot(self, axes=None):
         """Draw observed and expected labels by decile and by level; see the display."""

@@ -1,7 +1,7 @@
 """How the share of positives compares between groups: identified where its level is not."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sarlearn._engine.likelihood import label_odds, label_residual
 from sarlearn._engine.rows import moderate
 from sarlearn._view.parts import Parts, take_apart
-from sarlearn._view.style import BLUE, MUTED, new_axes, plain, shorten, tidy
+from sarlearn._view.style import BLUE, MUTED, name_rows, new_axes, plain, shorten, tidy
 
 __all__ = ["RelativePrevalence", "relative_prevalence"]
 
@@ -61,69 +61,25 @@ class RelativePrevalence:
             f"Share of positives by {self.by}, divided by that of {self.reference} "
             f"({self.level:.0%} intervals; they hold whatever the class prior is):"
         ]
-        lines += [
-            f"  {name}: {ratio:.2f} ({low:.2f} to {high:.2f}), {marked} of {rows} rows labelled"
-            for name, ratio, low, high, rows, marked in zip(
-                self.groups,
-                self.ratio,
-                self.low,
-                self.high,
-                self.n_rows,
-                self.n_labelled,
-                strict=True,
+        for i, name in enumerate(self.groups):
+            lines.append(
+                f"  {name}: {self.ratio[i]:.2f} ({self.low[i]:.2f} to {self.high[i]:.2f}), "
+                f"{self.n_labelled[i]} of {self.n_rows[i]} rows labelled"
             )
-        ]
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "by": self.by,
-            "reference": self.reference,
-            "level": self.level,
-            "groups": [
-                {
-                    "group": name,
-                    "ratio": float(ratio),
-                    "low": float(low),
-                    "high": float(high),
-                    "rows": int(rows),
-                    "labelled": int(marked),
-                }
-                for name, ratio, low, high, rows, marked in zip(
-                    self.groups,
-                    self.ratio,
-                    self.low,
-                    self.high,
-                    self.n_rows,
-                    self.n_labelled,
-                    strict=True,
-                )
-            ],
-        }
 
     def plot(self, ax=None):
         """Draw each ratio with its interval, on a logarithmic scale."""
-        ax = new_axes(ax)
-        place = np.arange(len(self.groups))[::-1]
-        shown = np.maximum(self.ratio, 1e-12)
-        errors = [shown - np.maximum(self.low, 1e-12), self.high - shown]
-        some = self.ratio > 0
-        ax.errorbar(
-            shown[some],
-            place[some],
-            xerr=[np.maximum(error[some], 0) for error in errors],
-            fmt="o",
-            color=BLUE,
-            capsize=3,
-        )
+        ax, some = new_axes(ax), np.flatnonzero(self.ratio > 0)
+        place = len(self.groups) - 1 - np.arange(len(self.groups))
+        low = np.maximum(self.low, 1e-12)
+        ax.hlines(place[some], low[some], self.high[some], color=BLUE, linewidth=2)
+        ax.plot(self.ratio[some], place[some], "o", color=BLUE, markersize=5)
         ax.axvline(1, color=MUTED, linestyle="--", linewidth=1)
         ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.xaxis.set_minor_formatter(lambda value, _: f"{value:g}")
-        ax.set_yticks(place, [shorten(name) for name in self.groups])
-        for text in ax.get_yticklabels():
-            plain(text)
+        for set_formatter in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
+            set_formatter(lambda value, _: f"{value:g}")
+        name_rows(ax, place, [shorten(name) for name in self.groups])
         ax.set_xlabel(f"share of positives, times that of {self.reference}")
         plain(ax.set_title(f"by {self.by}", loc="left", fontsize="medium"))
         tidy(ax, grid="x")

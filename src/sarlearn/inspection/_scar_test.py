@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sarlearn._engine.joint import JointLogistic, climb_nested, nest
 from sarlearn._engine.rows import in_units, moderate, sizes, unit_of
+from sarlearn._validation import check_groups
 from sarlearn._view.draw import draw_null
 from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.refits import (
@@ -135,6 +136,7 @@ def scar_test(
     n_draws: int = 199,
     C: float = 10.0,
     flexible: bool = False,
+    groups=None,
     n_jobs: int | None = None,
     random_state=None,
 ) -> SCARTestResult:
@@ -172,6 +174,9 @@ def scar_test(
         data sets at ``C=100``, 6.3 % at 10 (``experiments/VERDICTS.md``).
     flexible : bool, default=False
         Whether ``f`` also gets a boosted score, see :func:`select_propensity_features`.
+    groups : array-like of shape (n_rows,), default=None
+        Rows of a group, such as visits of one patient, share a fold of the boosted score, as equal
+        rows do. Nothing else holds rows out: only with ``flexible=True``.
     n_jobs : int or None, default=None
         Processes; -1 is one per core.
     random_state : int, Generator or None
@@ -206,10 +211,13 @@ def scar_test(
     n_draws = check_count(n_draws, "n_draws", 19)
     C = check_positive(C, "C")
     rows = check_rows(X, s)
+    groups = check_groups(groups, rows.n_rows)
+    if groups is not None and not flexible:
+        raise ValueError("groups say what shares a fold: they need flexible=True.")
     columns = rows.columns(propensity_features, "propensity_features")
     first, *draws = generators(random_state, n_draws + 1)
     moderated = moderate(rows.X)
-    extra = held_out_trees(moderated, rows.labelled, first) if flexible else None
+    extra = held_out_trees(moderated, rows.labelled, first, groups) if flexible else None
     scaler = StandardScaler(with_mean=False)
     test = _Test(scaler.fit_transform(moderated), columns, C, extra)
     scale = (scaler.scale_ * unit_of(sizes(rows.X)))[columns]

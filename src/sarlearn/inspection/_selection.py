@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from sarlearn._engine.folds import deal_folds, hash_rows
+from sarlearn._engine.folds import deal_folds, hash_rows, joined
 from sarlearn._engine.joint import JointFit, JointLogistic, climb_nested, nest
 from sarlearn._engine.sar import Recipe, Sample, Settings
 from sarlearn._engine.terms import Terms
@@ -283,14 +283,14 @@ def _resample(forward: _Forward, start, rng: np.random.Generator) -> list[str]:
     return [step.feature for step in path if step.taken]
 
 
-def held_out_trees(X, labelled: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def held_out_trees(X, labelled: np.ndarray, rng: np.random.Generator, groups=None) -> np.ndarray:
     """Held-out logits of ``f`` by boosted trees under SCAR, standardised: one column.
 
     With it the class model has first claim on what the labels show; a propensity attribute has to
     explain more. Linear terms stay beside it, so where labelling does follow an attribute, the
     right pair of models is still among those compared.
     """
-    hashes = hash_rows(X)
+    hashes = joined(hash_rows(X), groups)
     n_folds = min(N_FOLDS, *(len(np.unique(hashes[kind])) for kind in (labelled, ~labelled)))
     if n_folds < 2:
         raise ValueError("A flexible class model needs two different rows of each label at least.")

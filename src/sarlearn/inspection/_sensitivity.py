@@ -1,6 +1,7 @@
 """How much depends on the level of the propensity: what if it were off by a factor?"""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from sarlearn._engine.label_model import LabelModel, Penalties
 from sarlearn._view.draw import draw_choices
 from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import Parts, take_apart
-from sarlearn._view.refits import check_count, check_positive
+from sarlearn._view.refits import check_positive
 from sarlearn._view.style import new_axes
 from sarlearn.classifiers import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.metrics.inverse_propensity import ipw_scores
@@ -103,13 +104,12 @@ def sensitivity(
     X,
     s,
     *,
-    propensity_bounds: tuple[float, float] = (0.8, 1.25),
-    n_factors: int = 5,
+    factors: Sequence[float] = (0.8, 0.9, 1.0, 1.1, 1.25),
 ) -> SensitivityResult:
     r"""Class prior and scores if every propensity were off by a factor.
 
-    The propensity is scaled, :math:`e_k = \min(k\,\hat e, 1)` for factors :math:`k` within bounds:
-    the class model is fitted anew with it known, that of other learners than SAR-EM by slope and
+    The propensity is scaled, :math:`e_k = \min(k\,\hat e, 1)` for each factor :math:`k`: the
+    class model is fitted anew with it known, that of other learners than SAR-EM by slope and
     level of its logit; and the model's own predictions are scored with it.
 
     **Assumption.** None is tested: it shows what would be concluded under other propensities, each
@@ -121,10 +121,8 @@ def sensitivity(
         The model to look at.
     X, s : the data that it was fitted to
         Rows and labels.
-    propensity_bounds : pair of float, default=(0.8, 1.25)
-        Least and greatest factor by which every propensity may be off.
-    n_factors : int >= 2, default=5
-        Number of factors, evenly spaced on a logarithmic scale.
+    factors : sequence of float > 0, rising, default=(0.8, 0.9, 1.0, 1.1, 1.25)
+        By which every propensity may be off; two at least.
 
     Returns
     -------
@@ -145,11 +143,13 @@ def sensitivity(
     >>> y = rng.random(1000) < 1 / (1 + np.exp(-3 * X[:, 0]))
     >>> s = y & (rng.random(1000) < 1 / (1 + np.exp(-X[:, 2])))
     >>> model = SAREMClassifier([2]).fit(X, s)
-    >>> lower, higher = sensitivity(model, X, s, n_factors=2).scaled
+    >>> lower, higher = sensitivity(model, X, s, factors=(0.8, 1.25)).scaled
     >>> lower.factor, lower.class_prior > higher.class_prior
     (0.8, True)
     """
-    factors = _factors(propensity_bounds, n_factors)
+    factors = [check_positive(factor, "factors") for factor in factors]
+    if len(factors) < 2 or not np.all(np.diff(factors) > 0):
+        raise ValueError(f"factors must be two or more numbers that rise; got {factors!r}.")
     parts = take_apart(model, X)
     final = parts.final
     labelled = parts.labelled(s)
@@ -166,14 +166,6 @@ def _between(first: float, second: float) -> str:
     low, high = sorted((first, second))
     beyond = " (beyond 100 %: the propensities are too low, or it is chance)" if high > 1 else ""
     return f"at its upper end ({low:.1%})" if low > 1 else f"{low:.1%} to {high:.1%}{beyond}"
-
-
-def _factors(bounds, n_factors) -> np.ndarray:
-    n_factors = check_count(n_factors, "n_factors", 2)
-    if np.shape(bounds) != (2,) or not bounds[0] < bounds[1]:
-        raise ValueError(f"propensity_bounds must be two rising factors; got {bounds!r}.")
-    low, high = (check_positive(float(bound), "propensity_bounds") for bound in bounds)
-    return np.geomspace(low, high, n_factors)
 
 
 def _scale(parts: Parts, s, labelled, f, e, factor: float) -> ScaledPropensity:
