@@ -39,15 +39,20 @@ def meaning(value) -> bool | str | None:
     """True (labelled), False (unlabelled), None (a gap), or the text of any other value."""
     if is_gap(value):
         return None
-    text = str(value).strip()
-    folded = text.casefold()
-    with contextlib.suppress(ValueError):
-        number = float(folded)
-        folded = str(int(number)) if number.is_integer() else folded
-    if folded in LABELLED_WORDS:
+    word = folded(value)
+    if word in LABELLED_WORDS:
         return True
-    if folded in UNLABELLED_WORDS:
+    if word in UNLABELLED_WORDS:
         return False
+    return str(value).strip()
+
+
+def folded(value) -> str:
+    """The same text for all spellings of one answer: no, No; 0, 0.0."""
+    text = str(value).strip().casefold()
+    with contextlib.suppress(ValueError, OverflowError):
+        number = float(text)
+        return str(int(number)) if number.is_integer() else text
     return text
 
 

@@ -60,7 +60,9 @@ def test_a_file_that_a_european_spreadsheet_has_saved(written, design, tmp_path)
 def test_another_order_of_the_table_is_noticed_without_identifiers(written):
     answers = read_table(written)
     turned = TABLE.iloc[::-1].reset_index(drop=True)
-    with pytest.raises(ValueError, match="such as audit_row 7, are not those of the table"):
+    with pytest.raises(
+        ValueError, match="audit_row 7 of the file of audits is not that of the table"
+    ):
         read_answers(answers, turned)
     # Columns that a spreadsheet has written anew do not count against it.
     read_answers(answers.assign(size="1.234,5", kind="?"), TABLE)
@@ -68,5 +70,5 @@ def test_another_order_of_the_table_is_noticed_without_identifiers(written):
 
 def test_a_design_of_words_is_refused(written):
     text = written.read_text().replace("0.125", "an eighth").replace("0.25", "a quarter")
-    with pytest.raises(ValueError, match=r"'audit_probability'.* begins with 'an eighth'"):
+    with pytest.raises(ValueError, match=r"'audit_probability'.* holds 'an eighth'"):
         read_answers(pd.read_csv(io.StringIO(text)), TABLE)

@@ -4,8 +4,6 @@ import errno
 import os
 import signal
 import stat
-import subprocess
-from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -89,21 +87,15 @@ def test_mode_is_kept_and_links_are_followed(tmp_path):
     assert sorted(os.listdir(tmp_path / "data")) == ["real.csv"]
 
 
-def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+def test_what_is_no_file_is_refused(tmp_path):
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
-    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
-    write_table(pd.DataFrame({"a": [1]}), pipe)
-    assert reader.communicate(timeout=60)[0] == b"a\n1\n"
+    with pytest.raises(ValueError, match=r"pipe\.csv is no file.*- is standard output"):
+        write_table(pd.DataFrame({"a": [1]}), pipe)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_no_space_left_names_the_file(tmp_path):
-    link = tmp_path / "full.csv"
-    link.symlink_to("/dev/full")  # a device on which there is never any space
-    with pytest.raises(OSError, match=r"no space left to write .*full\.csv"):
-        write_table(pd.DataFrame({"a": [1]}), link)
     path = tmp_path / "out.csv"
     path.write_text("old")
     with pytest.raises(OSError, match="as it was"), write_atomically(path):

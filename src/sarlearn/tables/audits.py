@@ -1,12 +1,13 @@
 """Audits in tables: a column of answers, or the file of rows to check, filled in."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from sarlearn._labels import MISSING_WORDS, NO_WORDS, YES_WORDS
+from sarlearn._labels import NO_WORDS, YES_WORDS, folded, is_gap
 from sarlearn.tables.columns import as_frame, numbers, values_of
 
 __all__ = [
@@ -60,14 +61,10 @@ def _words(column, name: str) -> list[str | None]:
 
 
 def _word(value: Any, name: str, row: int) -> str | None:
-    if value is None or str(value).strip() in MISSING_WORDS:
+    if is_gap(value):
         return None
-    word = str(value).strip().casefold()
-    with contextlib.suppress(ValueError):
-        number = float(word)
-        word = str(int(number)) if number.is_integer() else word
     for meaning, known in (("yes", YES_WORDS), ("no", NO_WORDS), ("unsure", _UNSURE)):
-        if word in known:
+        if folded(value) in known:
             return meaning
     raise ValueError(
         f"The column {name!r} holds {value!r} in row {row}; accepted are yes/no, 1/0, true/false, "
@@ -95,23 +92,19 @@ def audit_table(frame, design: dict[str, np.ndarray], rows, words, leave_out=())
 
     table = as_frame(frame)
     rows = np.asarray(rows, dtype=np.intp)
-    clash = sorted(set(AUDIT_COLUMNS) & set(table.columns) - set(leave_out))
-    if clash:
+    kept = [name for name in table.columns if name not in set(leave_out)]
+    if clash := sorted(set(AUDIT_COLUMNS) & set(kept)):
         raise ValueError(f"The table has a column {clash[0]!r} already; rename it first.")
+    values: dict[str, tuple[Any, Any]] = {
+        "audited": (nw.String, [words.get(int(row)) for row in rows]),
+        "audit_row": (nw.Int64, rows),
+        "audit_round": (nw.Int64, design["audit_round"][rows].astype(np.int64)),
+        "audit_probability": (nw.Float64, design["audit_probability"][rows]),
+    }
     backend = table.implementation
-    made = [
-        nw.new_series("audited", [words.get(int(row)) for row in rows], nw.String, backend=backend),
-        nw.new_series("audit_row", rows, nw.Int64, backend=backend),
-        nw.new_series(
-            "audit_round", design["audit_round"][rows].astype(np.int64), nw.Int64, backend=backend
-        ),
-        nw.new_series(
-            "audit_probability", design["audit_probability"][rows], nw.Float64, backend=backend
-        ),
-    ]
-    kept = table.select([name for name in table.columns if name not in set(leave_out)])
-    chosen = kept[rows.tolist()]
-    columns = {series.name: series for series in [*made, *chosen.iter_columns()]}
+    columns = {n: nw.new_series(n, v, kind, backend=backend) for n, (kind, v) in values.items()}
+    chosen = table.select(kept)[rows.tolist()]
+    columns |= {series.name: series for series in chosen.iter_columns()}
     return nw.from_dict(columns, backend=backend).to_native()
 
 
@@ -162,29 +155,21 @@ def _refuse_another_table(filled, found, rows: np.ndarray, id_column: str | None
     A spreadsheet may have written a column in its own way, but not all of them.
     """
     shared = [name for name in filled.columns if name in found.columns]
-    if id_column in shared:
-        here, there = filled[id_column].to_list(), found[id_column].to_list()
-        for row, name, own in zip(rows, here, there, strict=True):
-            if not _same(name, own):
-                raise ValueError(
-                    f"Row {row} is {own!r} in the table and {name!r} in the file of audits: "
-                    "the table has changed since the rows were suggested."
-                )
-        return
-    differs = None
+    shared, differs = [id_column] if id_column in shared else shared, None
     for name in shared:
-        pairs = [*zip(rows, filled[name].to_list(), found[name].to_list(), strict=True)]
-        if len({str(value) for _, _, value in pairs}) < 2:
+        here, there = filled[name].to_list(), found[name].to_list()
+        if name != id_column and len(set(map(str, there))) < 2:
             continue
-        other = [row for row, value, own in pairs if not _same(value, own)]
+        other = [k for k, value in enumerate(here) if not _same(value, there[k])]
         if not other:
             return
-        differs = other[0] if differs is None else differs
+        differs = differs or (name, rows[other[0]], here[other[0]], there[other[0]])
     if differs is not None:
+        name, row, value, own = differs
         raise ValueError(
-            f"The rows of the file of audits, such as audit_row {differs}, are not those of the "
-            "table: it has changed since the rows were suggested, or been sorted. Name --id, or "
-            "bring back its order."
+            f"audit_row {row} of the file of audits is not that of the table: {name!r} is "
+            f"{value!r} there, and {own!r} in the table, which has changed since the rows were "
+            "suggested, or been sorted. Name --id, or bring back its order."
         )
 
 
@@ -195,14 +180,15 @@ def _same(value: Any, own: Any) -> bool:
 
 def _numbers(filled, name: str) -> np.ndarray:
     """A column of the design, also as a spreadsheet in another language has saved it."""
-    try:
-        return numbers(filled[name])
-    except ValueError:
-        values = [value for value in filled[name].to_list() if value is not None]
-        raise ValueError(
-            f"The column {name!r} of the file of audits must hold numbers; it begins with "
-            f"{values[0]!r}."
-        ) from None
+    strays: Counter = Counter()
+    with contextlib.suppress(ValueError):
+        found = numbers(filled[name], strays=strays)
+        if not strays:
+            return found
+    raise ValueError(
+        f"The column {name!r} of the file of audits must hold finite numbers; it holds "
+        f"{next(iter(strays), 'inf')!r}."
+    )
 
 
 def _positions(filled, n_rows: int) -> np.ndarray:

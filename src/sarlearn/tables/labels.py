@@ -1,12 +1,11 @@
 """The label column of a table: which rows it calls labelled, and which checked and negative."""
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sarlearn._labels import NO_WORDS, UNLABELLED_WORDS, meaning
+from sarlearn._labels import NO_WORDS, UNLABELLED_WORDS, folded, meaning
 from sarlearn.tables.columns import values_of
 
 
@@ -124,7 +123,7 @@ def _meaning_labelled(
 def _refuse_unclear(rest: set, taken: set, name: str, checked: set, unknown: set) -> None:
     """Ask what the other values mean, where some may stand for rows that are surely negative."""
     gaps = {value for value in rest if meaning(value) is None}
-    others = {_key(value): value for value in rest - gaps}
+    others = {folded(value): value for value in rest - gaps}
     if unknown and others:
         raise ValueError(
             f"--unlabelled: {name!r} also holds {_listed(others.values())}; name all values that "
@@ -152,11 +151,3 @@ def _listed(values) -> str:
 def _spelling(value) -> str:
     """A value as people type it: 3 for 3.0."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _key(value) -> str:
-    """The same for all spellings of one answer: no, No; 0, 0.0."""
-    text = str(value).strip().casefold()
-    with contextlib.suppress(ValueError):
-        return str(float(text) + 0.0)
-    return text

@@ -6,10 +6,8 @@ import gzip
 import os
 import re
 import secrets
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,13 +119,11 @@ def table_writer(path: str | os.PathLike, *, neutralise: bool = False) -> Iterat
 
 
 def _csv(table, separator: str, *, header: bool) -> str:
-    if table.implementation.is_polars():
-        return table.to_native().write_csv(separator=separator, include_header=header)
     native = table.to_native()
-    if table.implementation.is_pyarrow():  # with whole numbers as such, also beside gaps
+    if not table.implementation.is_pandas():  # with whole numbers as such, also beside gaps
         import pandas as pd
 
-        native = native.to_pandas(types_mapper=pd.ArrowDtype)
+        native = table.to_arrow().to_pandas(types_mapper=pd.ArrowDtype)
     return native.to_csv(sep=separator, index=False, header=header)
 
 
@@ -168,13 +164,11 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
 
     Renaming within a folder is atomic, so a reader, or a kill at any moment, finds the old file
     whole or the new one whole. A link is followed and the file it names replaced, with the mode
-    that it had. What is no file, a device or a pipe, is written to, never replaced.
+    that it had. What is no file, a device or a pipe, is refused.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
-        with _into_device(path) as temporary:
-            yield temporary
-        return
+        raise ValueError(f"{path} is no file, and is not written to; - is standard output.")
     target = path.resolve() if path.is_symlink() else path
     unique = f".{target.name[:80]}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
     temporary = target.with_name(unique + target.suffix)
@@ -185,26 +179,8 @@ def write_atomically(path: str | os.PathLike) -> Iterator[Path]:
         os.replace(temporary, target)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _no_space(target) from error
+            kept = "the file that was there is as it was" if target.exists() else "it is not there"
+            raise OSError(f"There is no space left to write {target}; {kept}.") from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _into_device(path: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        temporary = Path(folder) / f"written{path.suffix}"
-        yield temporary
-        try:
-            with temporary.open("rb") as source, path.open("wb") as target:
-                shutil.copyfileobj(source, target)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise _no_space(path) from error
-            raise
-
-
-def _no_space(path: Path) -> OSError:
-    kept = "the file that was there is as it was" if path.is_file() else "nothing was written to it"
-    return OSError(f"There is no space left to write {path}; {kept}.")
