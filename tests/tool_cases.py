@@ -215,19 +215,18 @@ LABELLING = [
     ),
 ]
 
-CLIP = {"clip": [0.4, 0.6]}
 WEIGHTS = {"sample_weight": [WEIGHT]}
 TRUE = {"y_true": Y, "y_prob": E}
 METRICS = [
     Case(
         metrics.ipw_score,
         {"s": S, "y_pred": X[:, 1] > 0, "propensity": E},
-        CLIP | {"metric": ["accuracy", "precision", "recall", "brier", "roc_auc"]},
+        {"metric": ["accuracy", "precision", "recall", "brier", "roc_auc"]},
     ),
     Case(
         metrics.ipw_scores,
         {"s": S, "y_prob": E, "propensity": E},
-        CLIP | {"threshold": [0.3, 0.7]},
+        {"threshold": [0.3, 0.7]},
     ),
     *(
         Case(getattr(metrics, f"probabilistic_{name}_score"), TRUE, WEIGHTS)

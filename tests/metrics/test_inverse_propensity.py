@@ -77,19 +77,12 @@ def test_products_of_pairs_leave_out_a_row_with_itself():
     assert ipw_score(s, p, e, metric="average_precision") == pytest.approx(expected)
 
 
-def test_clipping_is_explicit_and_counted():
-    y, p, e, s = make(2)
-    e = np.where(np.arange(len(e)) % 10 == 0, 0.01, e)
-    s = s | (y & (np.arange(len(e)) % 20 == 0))
-    with pytest.warns(UserWarning, match="too unequal"):
-        raw = ipw_scores(s, p, e)
-    clipped = ipw_scores(s, p, e, clip=0.2)
-    assert raw.n_clipped == 0
-    assert clipped.n_clipped == np.sum(e[s] < 0.2) > 0
-    assert clipped.effective_sample_size > raw.effective_sample_size
-    assert "raised to 0.2" in str(clipped)
-    assert "raised" not in str(raw)
-    assert ipw_score(s, p > 0.5, e, metric="recall", clip=0.2) == clipped.scores["recall"]
+def test_the_threshold_says_what_counts_as_predicted():
+    _, p, e, s = make(2)
+    for threshold in (0.2, 0.7):
+        found = ipw_scores(s, p, e, threshold=threshold).scores
+        for metric in ("recall", "precision", "f1", "accuracy"):
+            assert found[metric] == ipw_score(s, p > threshold, e, metric=metric)
 
 
 def test_few_effective_rows_are_warned_of():
@@ -168,8 +161,6 @@ def test_bad_input_is_named(given, message):
 
 
 def test_bad_options_are_named():
-    with pytest.raises(ValueError, match="clip must lie between 0 and 1; got 2"):
-        ipw_scores([1, 0], [0.5, 0.2], 0.5, clip=2)
     with pytest.raises(ValueError, match="two classes for 'recall'; got 3 values"):
         ipw_score([1, 0, 0], [0.1, 0.2, 0.3], 0.5, metric="recall")
     with pytest.raises(ValueError, match="no metric 'mcc'; there are recall, precision, f1"):

@@ -6,7 +6,7 @@ classes of two rows, a row is never multiplied with itself. Each estimate comes 
 of every row on it, which gives the standard error.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
@@ -35,10 +35,8 @@ class IPWScores:
     effective_sample_size : float
         ``sum(1/e)^2 / sum(1/e^2)`` over labelled rows: how many equally likely labels would say as
         much.
-    n_labelled, n_clipped : int
-        Labelled rows, and those among them whose propensity was raised to ``clip``.
-    clip : float or None
-        The least propensity that was used.
+    n_labelled : int
+        Labelled rows.
 
     See Also
     --------
@@ -51,8 +49,6 @@ class IPWScores:
     class_prior: float
     effective_sample_size: float
     n_labelled: int
-    n_clipped: int = 0
-    clip: float | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         shown = (
@@ -70,17 +66,10 @@ class IPWScores:
                 f" Beyond 1, as {listed(beyond)} here, an estimate is so by chance, or because the "
                 "propensities are too low: take it for 1 at best, and check the propensities."
             )
-        if self.n_clipped:
-            text += (
-                f" {self.n_clipped} propensities were raised to {self.clip:g}, which lowers the "
-                "weight of those rows and shifts the scores."
-            )
         return text
 
 
-def ipw_scores(
-    s, y_prob, propensity, *, threshold: float = 0.5, clip: float | None = None
-) -> IPWScores:
+def ipw_scores(s, y_prob, propensity, *, threshold: float = 0.5) -> IPWScores:
     r"""Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
 
     With :math:`v_i = s_i / e_i` and the prediction :math:`\hat y_i`:
@@ -112,11 +101,10 @@ def ipw_scores(
     y_prob : array-like of shape (n_rows,)
         Predicted ``P(y=1|x)``.
     propensity : float or array-like of shape (n_rows,)
-        ``P(s=1|y=1,x)``, in (0, 1].
+        ``P(s=1|y=1,x)``, in (0, 1]. ``np.maximum(propensity, 0.05)`` has less variance, and some
+        bias.
     threshold : float, default=0.5
         Rows with more count as predicted positive.
-    clip : float in (0, 1), default=None
-        Propensities below are raised to it: less variance, some bias. None leaves them.
 
     Returns
     -------
@@ -142,20 +130,19 @@ def ipw_scores(
     >>> round(found.scores["recall"], 2), round(found.standard_errors["recall"], 2)
     (0.75, 0.02)
     """
-    p = _check_scores(y_prob, "y_prob")
-    labelled, v, e, n_clipped = _weigh(s, propensity, clip, len(p))
-    _check_probabilities(p, "y_prob")
+    p = _check_scores(y_prob, "y_prob", probabilities=True)
+    labelled, v = _weigh(s, propensity, len(p))
     predicted = p > threshold
     found = {
         name: estimate(v, predicted if name in _OF_CLASSES else p)
         for name, estimate in _ESTIMATES.items()
     }
-    weight = 1 / e[labelled]
-    effective = float(weight.sum() ** 2 / (weight**2).sum())
+    effective = float(v.sum() ** 2 / (v**2).sum())
     if effective < FEW_EFFECTIVE:
         text = (
-            f"The {len(weight)} labelled rows are worth {effective:.0f} equally likely ones: the "
-            "propensities are too unequal for these scores. Use more rows, or set clip."
+            f"The {labelled.sum()} labelled rows are worth {effective:.0f} equally likely ones: "
+            "the propensities are too unequal for these scores. Use more rows, or raise the least "
+            "propensities."
         )
         warn(TrustWarning("unequal-propensities", text))
     return IPWScores(
@@ -164,12 +151,10 @@ def ipw_scores(
         class_prior=float(v.mean()),
         effective_sample_size=effective,
         n_labelled=int(labelled.sum()),
-        n_clipped=n_clipped,
-        clip=clip,
     )
 
 
-def ipw_score(s, y_pred, propensity, *, metric: str = "f1", clip: float | None = None) -> float:
+def ipw_score(s, y_pred, propensity, *, metric: str = "f1") -> float:
     """One score without true classes, of classes or scores that any learner predicts.
 
     Formulas and assumption are those of :func:`ipw_scores`, which has standard errors, too.
@@ -186,8 +171,6 @@ def ipw_score(s, y_pred, propensity, *, metric: str = "f1", clip: float | None =
     metric : str, default="f1"
         ``"recall"``, ``"precision"``, ``"f1"``, ``"accuracy"``, ``"brier"``, ``"roc_auc"`` or
         ``"average_precision"``.
-    clip : float in (0, 1), default=None
-        Propensities below are raised to it.
 
     Returns
     -------
@@ -219,22 +202,18 @@ def ipw_score(s, y_pred, propensity, *, metric: str = "f1", clip: float | None =
             )
         values = values == (classes[1] if len(classes) == 2 else 1)
     else:
-        values = _check_scores(values, "y_pred")
-        if metric == "brier":
-            _check_probabilities(values, "y_pred")
-    v = _weigh(s, propensity, clip, len(values))[1]
+        values = _check_scores(values, "y_pred", probabilities=metric == "brier")
+    _, v = _weigh(s, propensity, len(values))
     return _ESTIMATES[metric](v, values)[0]
 
 
-def ipw_scorer(metric: str = "f1", *, clip: float | None = None):
+def ipw_scorer(metric: str = "f1"):
     """A scikit-learn scorer that gets ``propensity`` routed: tuning on labels alone.
 
     Parameters
     ----------
     metric : str, default="f1"
         As in :func:`ipw_score`, but ``"neg_brier"``: the greater is the better.
-    clip : float in (0, 1), default=None
-        Propensities below are raised to it.
 
     Returns
     -------
@@ -265,17 +244,13 @@ def ipw_scorer(metric: str = "f1", *, clip: float | None = None):
     True
     """
     _check_name(metric, [name.replace("brier", "neg_brier") for name in _ESTIMATES], "scorer")
-    method: str | tuple[str, str] = ("decision_function", "predict_proba")
-    if metric in _OF_CLASSES:
-        method = "predict"
-    elif metric == "neg_brier":
-        method = "predict_proba"
+    ranks = ("decision_function", "predict_proba")
+    method = {"neg_brier": "predict_proba"} | dict.fromkeys(_OF_CLASSES, "predict")
     scorer = make_scorer(
         ipw_score,
-        response_method=method,
+        response_method=method.get(metric, ranks),
         greater_is_better=metric != "neg_brier",
         metric=metric.removeprefix("neg_"),
-        clip=clip,
     )
     try:
         return scorer.set_score_request(propensity=True)
@@ -291,34 +266,23 @@ def _check_name(name: str, known, what: str) -> None:
         raise ValueError(f"There is no {what} {name!r}; there are {', '.join(known)}.")
 
 
-def _check_probabilities(p: np.ndarray, name: str) -> None:
-    if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"{name} must lie in [0, 1]; pass predict_proba(X)[:, 1].")
-
-
-def _check_scores(values, name: str) -> np.ndarray:
+def _check_scores(values, name: str, *, probabilities: bool) -> np.ndarray:
     """One finite number per row."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError(f"{name} must hold one finite number per row; got shape {values.shape}.")
+    if probabilities and not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"{name} must lie in [0, 1]; pass predict_proba(X)[:, 1].")
     return values
 
 
-def _weigh(s, propensity, clip, n_rows: int):
-    """Who is labelled, ``v = s / e``, the propensities, and how many of them were raised."""
+def _weigh(s, propensity, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Who is labelled, and ``v = s / e``."""
     labelled, _ = encode_labels(s, warn_few=False)
     if len(labelled) != n_rows:
         raise ValueError(f"s has {len(labelled)} rows, the predictions have {n_rows}.")
     e = check_propensity(propensity, labelled)
-    n_clipped = 0
-    if clip is not None:
-        if not 0 < clip < 1:
-            raise ValueError(f"clip must lie between 0 and 1; got {clip!r}.")
-        n_clipped = int(np.sum(e[labelled] < clip))
-        e = np.maximum(e, clip)
-    v = np.zeros(n_rows)
-    v[labelled] = 1 / e[labelled]
-    return labelled, v, e, n_clipped
+    return labelled, np.where(labelled, 1 / np.where(labelled, e, 1.0), 0.0)
 
 
 def _recall(v, predicted):
@@ -394,19 +358,15 @@ class _Ranks:
     def __init__(self, p):
         _, self._code = np.unique(p, return_inverse=True)
 
-    def _by_value(self, weight):
-        return np.bincount(self._code, weights=weight)
-
     def equal(self, weight):
-        return self._by_value(weight)[self._code]
+        return np.bincount(self._code, weights=weight)[self._code]
 
     def below(self, weight):
-        sums = self._by_value(weight)
+        sums = np.bincount(self._code, weights=weight)
         return (np.cumsum(sums) - sums)[self._code]
 
     def above(self, weight):
-        sums = self._by_value(weight)
-        return (np.cumsum(sums[::-1])[::-1] - sums)[self._code]
+        return np.sum(weight) - self.below(weight) - self.equal(weight)
 
 
 def _standard_error(influence: np.ndarray) -> float:
