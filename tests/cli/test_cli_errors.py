@@ -209,6 +209,6 @@ def test_a_full_disk_behind_standard_output_is_named(monkeypatch, tmp_path, caps
     def full(*texts, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sarlearn.cli.small.print_text", full)
+    monkeypatch.setattr("sarlearn.cli.small.print", full, raising=False)
     assert cli.run(["inspect", str(tmp_path / "t.csv")]) == 2
     assert "no space left to write to standard output" in capsys.readouterr().err

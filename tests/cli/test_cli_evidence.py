@@ -172,7 +172,7 @@ def test_errors_name_what_is_wrong(call, folder, truth):
     assert "below the share of labelled rows" in err
     code, _, err = call("audit", "model.skops", "patients.csv", "-o", "-")
     assert code == 2
-    assert "needs a file for the answers" in err
+    assert "needs a file; it is not" in err
     out = ["-o", "wrong.csv", "--force"]
     assert call("audit", "model.skops", "patients.csv", "-n", 10, *out)[0] == 0
     table = pd.read_csv(folder / "wrong.csv", dtype=str)

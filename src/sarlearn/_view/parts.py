@@ -252,10 +252,6 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
         )
     if not sparse.issparse(matrix) and not hasattr(matrix, "shape"):
         matrix = np.asarray(matrix)
-    levels: dict[int, list] = {}
-    if getattr(final, "categories_", None) is not None and final.categories_.columns:
-        levels = final.categories_.by_column
-        final, matrix = _in_codes(final, matrix)
     names = get_feature_names(matrix)
     if names is None:
         names = (
@@ -267,16 +263,8 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
     if encoder is not None:
         attributes = _table_attributes(encoder, table)
     else:
-        attributes = _matrix_attributes(matrix, names, levels)
+        attributes = _matrix_attributes(matrix, names)
     return Parts(final, matrix, names, attributes, encoder)
-
-
-def _in_codes(final, matrix):
-    """A model that takes categories, and its table, both in codes; gaps are NaN."""
-    model, codes = copy.copy(final), final.categories_
-    model.categorical_features, model.categories_ = list(codes.columns), codes.in_codes()
-    coded = codes.encode(matrix)
-    return model, coded if hasattr(coded, "columns") else coded.astype(np.float64)
 
 
 def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
@@ -294,7 +282,7 @@ def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
     return found
 
 
-def _matrix_attributes(matrix, names: list[str], levels: dict[int, list]) -> list[Attribute]:
+def _matrix_attributes(matrix, names: list[str]) -> list[Attribute]:
     columns: Any = matrix.tocsc() if sparse.issparse(matrix) else np.asarray(matrix)
 
     def encode(values):
@@ -308,23 +296,5 @@ def _matrix_attributes(matrix, names: list[str], levels: dict[int, list]) -> lis
             dense = column.toarray() if sparse.issparse(column) else column
             return np.asarray(dense, dtype=np.float64).ravel()
 
-        if index in levels:
-            found.append(_category(index, name, levels[index], read))
-        else:
-            found.append(Attribute(name, True, np.array([index]), read, encode))
+        found.append(Attribute(name, True, np.array([index]), read, encode))
     return found
-
-
-def _category(index: int, name: str, levels: list, read_codes) -> Attribute:
-    """A column of codes, as the words that they stand for."""
-    shown = [str(level) for level in levels]
-
-    def read():
-        codes = read_codes()
-        return np.array([MISSING if np.isnan(c) else shown[int(c)] for c in codes], dtype=object)
-
-    def encode(values):
-        places = {word: float(code) for code, word in enumerate(shown)}
-        return np.array([[places.get(str(value), np.nan)] for value in values])
-
-    return Attribute(name, False, np.array([index]), read, encode)

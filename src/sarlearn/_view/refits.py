@@ -91,12 +91,6 @@ def generators(random_state, n: int) -> list[np.random.Generator]:
     return [np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(n)]
 
 
-def listed(words: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    words = list(words)
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 def run_all(function: Callable, arguments: Iterable, n_jobs: int | None, progress: str) -> list:
     """``[function(a) for a in arguments]``, in order, with a count on a terminal.
 

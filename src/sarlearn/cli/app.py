@@ -1,5 +1,6 @@
 """Arguments and options of the ``sarlearn`` command. Click is imported here; work comes later."""
 
+import glob
 import os
 from collections.abc import Callable
 from functools import wraps
@@ -191,15 +192,11 @@ def fit(**options) -> None:
     force = options.pop("force")
     options["noun"] = options["noun"] or "rows"
     options["positive_noun"] = options["positive_noun"] or "positive"
-    if options["dask"] is None:
+    if options["dask"] is None or not glob.glob(options["table"]):
         terminal.check_input(options["table"])
-    else:
-        terminal.check_pattern(options["table"])
-    outputs = (options["output"], options["report"])
     inputs = [options["table"], options["audited"] or options["table"]]
-    terminal.check_outputs(*outputs, force=force, inputs=inputs)
-    terminal.check_model_output(options["output"])
-    terminal.check_report_output(options["report"])
+    outputs = {"model": options["output"], "report": options["report"]}
+    terminal.check_outputs(force=force, inputs=inputs, **outputs)
     from sarlearn.cli.fit import Learning, fit
     from sarlearn.cli.table import Roles
 
@@ -216,11 +213,16 @@ def inspect(**options) -> None:
     inspect(**options)
 
 
-def _check_model_and_table(options: dict) -> None:
+def _check_files(options: dict, kind: str) -> None:
+    """Of a command that takes a model and a table, and writes one output of a kind."""
     terminal.check_input(options["model"], table=False)
-    terminal.check_input(options["table"])
-    inputs = [options["model"], options["table"]]
-    terminal.check_outputs(options["output"], force=options.pop("force"), inputs=inputs)
+    inputs = [options["table"], options.get("audited") or options["table"]]
+    for table in inputs:
+        terminal.check_input(table)
+    inputs.append(options["model"])
+    going_on = options.get("serve") and os.path.exists(options["output"])
+    force = options["force"] or bool(going_on)
+    terminal.check_outputs(force=force, inputs=inputs, **{kind: options["output"]})
 
 
 @app.command(**example("sarlearn predict model.skops patients.csv -o scored.csv"))
@@ -234,10 +236,10 @@ def predict(**options) -> None:
     Writes the probability of being positive and the propensity of every row, in the order of the
     table; where the label column is present, also the posterior.
     """
-    _check_model_and_table(options)
-    terminal.check_table_output(options["output"])
+    _check_files(options, "table")
     from sarlearn.cli.predict import predict
 
+    options.pop("force")
     predict(**options)
 
 
@@ -254,10 +256,10 @@ def predict(**options) -> None:
 @taking(reading, NOUN, POSITIVE_NOUN, JSON, FORCE)
 def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
-    _check_model_and_table(options)
-    terminal.check_report_output(options["output"])
+    _check_files(options, "report")
     from sarlearn.cli.report import report
 
+    options.pop("force")
     report(**options)
 
 
@@ -301,13 +303,7 @@ def audit(**options) -> None:
     'audited' of the file, or answer on a page with --serve, which goes on where it was stopped.
     Then fit again with --audited.
     """
-    inputs = [options["model"], options["table"], options["audited"] or options["table"]]
-    terminal.check_audit_output(options["output"])
-    terminal.check_input(inputs[0], table=False)
-    for table in inputs[1:]:
-        terminal.check_input(table)
-    going_on = options["serve"] and os.path.exists(options["output"])
-    terminal.check_outputs(options["output"], force=options["force"] or going_on, inputs=inputs)
+    _check_files(options, "audit")
     from sarlearn.cli.audit import audit
 
     audit(**options)
@@ -326,20 +322,6 @@ def audit(**options) -> None:
 )
 @taking(POSITIVE, NEGATIVE, UNLABELLED, ID, DROP, reading)
 @click.option("--flexible", is_flag=True, help="Let boosted trees help the class model.")
-@click.option(
-    "--draws",
-    type=click.IntRange(min=19),
-    default=199,
-    show_default=True,
-    help="Data sets simulated for the test.",
-)
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="Resamples that show how stable the choice is.",
-)
 @taking(SEED, JSON)
 def check(**options) -> None:
     """Does labelling in TABLE depend on columns, and on which?
@@ -376,7 +358,7 @@ def sql(**options) -> None:
     """
     terminal.check_input(options["model"], table=False)
     force = options.pop("force")
-    terminal.check_outputs(options["output"], force=force, inputs=[options["model"]])
+    terminal.check_outputs(force=force, inputs=[options["model"]], query=options["output"])
     from sarlearn.cli.small import sql
 
     sql(**options)

@@ -10,7 +10,7 @@ import numpy as np
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
 from sarlearn.cli.predict import features, last_step, neutral_note, open_both, read_labels
-from sarlearn.cli.terminal import collected_warnings, print_json, print_text, progress
+from sarlearn.cli.terminal import collected_warnings, print_json, progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import answer_words, audit_table, read_answers
 from sarlearn.tables.columns import as_frame
@@ -81,13 +81,13 @@ def audit(
         print_json({**result, "neutralised_cells": n_neutral})
         return
     if n_neutral:
-        print_text(neutral_note(n_neutral))
-    print_text(
+        print(neutral_note(n_neutral))
+    print(
         f"Wrote {result['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
         "no or unsure, from the top; whoever stops early has checked a smaller sample, not a "
         f"biased one. Then: sarlearn fit {table} --label {plan.label} ... --audited {output}"
     )
-    print_text(
+    print(
         f"If the posteriors are right, about {result['rows_for_5_points']} checked rows bring the "
         "range of the class prior under 5 points."
     )
@@ -163,7 +163,7 @@ def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fres
         )
         with contextlib.suppress(KeyboardInterrupt):
             serve(answers, asked, port=port, announce=lambda at: _announce(at, browser))
-    print_text(_farewell(plan, answers))
+    print(_farewell(plan, answers))
 
 
 def _announce(address: str, browser: bool) -> None:

@@ -4,17 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn._words import origin
+from sarlearn._words import listed, origin
 from sarlearn.cli.table import Roles, read_labelled
 from sarlearn.cli.terminal import (
     collected_warnings,
     print_json,
     print_rows,
-    print_text,
     progress,
 )
 from sarlearn.inspection import scar_test, select_propensity_features
 from sarlearn.tables.encoder import TableEncoder
+
+# Data sets simulated for the test, and resamples that show how stable the choice is.
+DRAWS, RESAMPLES = 199, 20
 
 
 def check(
@@ -23,8 +25,6 @@ def check(
     table: str,
     reading: dict[str, Any],
     flexible: bool,
-    draws: int,
-    resamples: int,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -37,19 +37,19 @@ def check(
         candidates = list(rows.roles.propensity)
         bare = [name for name in candidates if name in encoder.constant_]
         if bare:
-            raise ValueError(f"--candidates: {', '.join(bare)} has one value only.")
+            have = "has" if len(bare) == 1 else "have"
+            raise ValueError(f"--candidates: {listed(bare)} {have} one value only.")
         groups: dict[str, list[int]] = {name: [] for name in candidates}
         for j, name in enumerate(encoder.feature_names_out_):
             if origin(name) in groups or not candidates:
                 groups.setdefault(origin(name), []).append(j)
         everything, s = [j for columns in groups.values() for j in columns], rows.s
+        settings: dict[str, Any] = {"flexible": flexible, "random_state": seed}
         with progress("Testing one label frequency for all"):
-            test = scar_test(X, s, everything, n_draws=draws, flexible=flexible, random_state=seed)
+            test = scar_test(X, s, everything, n_draws=DRAWS, **settings)
         test.features = list(groups)
         with progress("Choosing among the candidates"):
-            found = select_propensity_features(
-                X, s, groups, flexible=flexible, n_resamples=resamples, random_state=seed
-            )
+            found = select_propensity_features(X, s, groups, n_resamples=RESAMPLES, **settings)
     verdict = str(found)
     if test.p_value <= 0.05 and not found.features:
         verdict = (
@@ -72,7 +72,7 @@ def check(
             }
         )
         return
-    print_text(f"{test}\n\n{verdict}\n")
+    print(f"{test}\n\n{verdict}\n")
     shown = [
         (
             name,

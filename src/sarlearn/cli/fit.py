@@ -18,7 +18,6 @@ from sarlearn.cli.terminal import (
     collected_warnings,
     command_line,
     print_summary,
-    print_text,
     progress,
     table_warnings_said,
     watched,
@@ -107,7 +106,6 @@ def fit(
     roles = replace(roles, audits=tuple(audit_columns(*evidence)))
     with contextlib.ExitStack() as stack:
         if dask is not None:
-            _refuse_on_dask(roles, reading)
             stack.enter_context(cluster(dask))
         found = _fitted(
             learning,
@@ -136,15 +134,16 @@ def fit(
         _write_report(summary, report, output)
     print_summary(summary, as_json=as_json, verbose=verbose)
     if not as_json:
-        print_text(f"Wrote {output}" + (f" and {report}" if report is not None else "") + ".")
+        print(f"Wrote {output}" + (f" and {report}" if report is not None else "") + ".")
 
 
 def _read(table: str, roles: Roles, reading, evidence, on_dask: bool, batches: bool | None):
     """The table, in memory or in parts."""
     if on_dask:
+        _refuse_in_parts(roles, evidence[0], reading, on_dask)
         return DaskTable(table, roles, *evidence)
     if in_batches(table, batches):
-        _refuse_in_batches(roles, evidence[0])
+        _refuse_in_parts(roles, evidence[0], reading, on_dask)
         return BatchTable(table, roles)
     return read_labelled(table, roles, reading, *evidence)
 
@@ -183,20 +182,19 @@ def _refuse_constant(model, named: Sequence[str]) -> None:
             )
 
 
-def _refuse_on_dask(roles: Roles, reading: dict[str, Any]) -> None:
-    given = {"--weight": roles.weight, "--groups": roles.groups, "--sep and the like": reading}
-    for option, value in given.items():
-        if value:
-            raise ValueError(f"--dask does not take {option}; leave it out, or fit in memory.")
-
-
-def _refuse_in_batches(roles: Roles, audited: str | None) -> None:
-    given = {"--groups": roles.groups, "--audited": audited, "--negative": roles.negative}
+def _refuse_in_parts(roles: Roles, audited: str | None, reading, on_dask: bool) -> None:
+    """What needs the rows in memory, where they are read in parts."""
+    given: dict[str, Any] = {"--groups": roles.groups}
+    if on_dask:
+        given |= {"--weight": roles.weight, "--sep and the like": reading}
+    else:
+        given |= {"--audited": audited, "--negative": roles.negative}
     for option, value in given.items():
         if value:
             raise ValueError(
-                f"{option} needs the rows in memory, and this table is fitted in batches: leave it "
-                "out, fit a sample of the rows, or insist with --in-memory."
+                f"{option} needs the rows in memory, and this table is fitted in parts "
+                f"({'--dask' if on_dask else '--batches'}): leave it out, fit a sample of the "
+                "rows, or insist with --in-memory."
             )
 
 

@@ -51,9 +51,7 @@ def predict(
     result = {
         "rows": total.rows,
         "columns": total.columns,
-        "expected_positives": total.positives,
-        "expected_hidden_positives": total.hidden if total.unlabelled is not None else None,
-        "unlabelled": total.unlabelled,
+        **total.expected(last_step(saved.model)),
         "unknown_values": {name: sorted(values) for name, values in total.unknown.items()},
         "neutralised_cells": writer.n_neutral,
         "output": output,
@@ -69,21 +67,35 @@ class Scored:
     """What adds up over the parts of a table; positives and rows by weight, as in the fit."""
 
     rows: int = 0
-    positives: float = 0.0
-    hidden: float = 0.0
+    weight: float = 0.0
+    probability: float = 0.0
+    posterior: float = 0.0
     unlabelled: float | None = None
     columns: list[str] = field(default_factory=list)
     unknown: dict[str, set[str]] = field(default_factory=dict)
 
     def count(self, scores: dict[str, np.ndarray], labels: Labels | None, weight) -> None:
-        """Add the positives among some rows: posteriors where labels are known."""
+        """Add some rows, of which ``labels`` are known where there are posteriors."""
         weight = np.ones(len(scores["probability"])) if weight is None else weight
         self.rows += len(weight)
-        self.positives += float(weight @ scores.get("posterior", scores["probability"]))
-        if labels is not None:
-            hidden = ~labels.labelled
-            self.hidden += float(weight[hidden] @ scores["posterior"][hidden])
-            self.unlabelled = (self.unlabelled or 0.0) + float(weight[hidden].sum())
+        self.weight += float(weight.sum())
+        self.probability += float(weight @ scores["probability"])
+        if labels is not None and "posterior" in scores:
+            self.posterior += float(weight @ scores["posterior"])
+            unlabelled = float(weight[~labels.labelled].sum())
+            self.unlabelled = (self.unlabelled or 0.0) + unlabelled
+
+    def expected(self, learner) -> dict[str, float | None]:
+        """Positives, of the rows of the fit as the class prior says; without a label, of those."""
+        if self.unlabelled is None:
+            positives, hidden = self.probability, None
+        else:
+            positives, prior = self.posterior, float(learner.class_prior_)
+            if abs(self.probability - prior * self.weight) < 1e-9 * self.weight:
+                positives = self.probability
+            hidden = positives - (self.weight - self.unlabelled)
+        found = {"expected_positives": positives, "expected_hidden_positives": hidden}
+        return found | {"unlabelled": self.unlabelled}
 
 
 def _parts(saved: SavedModel, table: str, id_column: str | None, reading) -> Iterator:
@@ -112,7 +124,7 @@ def _score(saved: SavedModel, frame, label, id_column, keep_all: bool, total: Sc
     scored = nw.from_dict({s.name: s for s in [*kept.iter_columns(), *new]}, backend=backend)
     by = saved.notes.get("weight")
     weight = None if by is None or by not in table.columns else weights_of(frame, by)
-    total.count(scores, labels if "posterior" in scores else None, weight)
+    total.count(scores, labels, weight)
     total.columns = scored.columns
     for name, values in _unknown_values(saved.model, frame).items():
         total.unknown.setdefault(name, set()).update(values)

@@ -9,7 +9,6 @@ from sarlearn.cli.terminal import (
     collected_warnings,
     command_line,
     print_summary,
-    print_text,
     progress,
 )
 from sarlearn.reporting import Report, summarize
@@ -66,4 +65,4 @@ def report(
         Report(summary).save(output)
     print_summary(summary, as_json=as_json)
     if not as_json:
-        print_text(f"Wrote {output}.")
+        print(f"Wrote {output}.")

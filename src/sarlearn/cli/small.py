@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from sarlearn.cli.terminal import STANDARD, print_json, print_rows, print_text, progress
+from sarlearn.cli.terminal import STANDARD, print_json, print_rows, progress
 
 
 def inspect(
@@ -31,7 +31,7 @@ def inspect(
         print_json({"rows": len(frame), "columns": found, "notes": notes})
         return
     shown = "standard input" if table == STANDARD else table
-    print_text(f"{len(frame):,} rows, {len(found)} columns in {shown}.\n")
+    print(f"{len(frame):,} rows, {len(found)} columns in {shown}.\n")
     header = ("column", "read as", "missing", "values", "example", "remarks")
     rows = [
         (
@@ -46,7 +46,7 @@ def inspect(
     ]
     print_rows(rows, header=header, left=(0, 1, 4, 5))
     for note in notes:
-        print_text(f"\n{note}")
+        print(f"\n{note}")
 
 
 def _remark(column: dict[str, Any]) -> str:
@@ -71,11 +71,11 @@ def sql(model: str, table: str, dialect: str, labelled: str | None, output: str 
     scores = to_sql(load_file(model).model, dialect, labelled=labelled)
     query = scores.select(table.split("."))
     if output is None:
-        print_text(query)
+        print(query)
         return
     with write_atomically(output) as unfinished:
         unfinished.write_text(query + "\n", encoding="utf-8")
-    print_text(f"Wrote {output}.")
+    print(f"Wrote {output}.")
 
 
 def demo(report_path: str) -> None:
@@ -98,4 +98,4 @@ def demo(report_path: str) -> None:
         label="even",
     )
     page.save(report_path)
-    print_text(f"Wrote {report_path}.")
+    print(f"Wrote {report_path}.")

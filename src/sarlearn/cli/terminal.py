@@ -19,24 +19,31 @@ from sarlearn.tables.read import is_several, table_kind
 STANDARD = "-"  # standard input or output
 Show = Callable[[int, int | None], None]
 
-_MODEL = (".skops",)
-_REPORT = (".html", ".htm")
+# What each kind of output may be called, and why; the first ending is suggested.
+_ENDINGS = {
+    "model": ((".skops",), "models are saved as .skops, which opens without running code"),
+    "report": ((".html", ".htm"), "reports are written as .html; a browser prints them as PDF"),
+}
 
 # -- files -----------------------------------------------------------------------------------------
 
 
-def check_outputs(*paths: str | None, force: bool, inputs: Sequence[str] = ()) -> None:
-    """Refuse before the work what could not be written after it."""
-    given = [os.path.abspath(path) for path in paths if path is not None]
-    if len(set(given)) < len(given):
-        raise ValueError(f"Two outputs have the same name, {given[0]}.")
-    for path in (Path(path) for path in paths if path not in (None, STANDARD)):
+def check_outputs(*, force: bool, inputs: Sequence[str] = (), **outputs: str | None) -> None:
+    """Refuse before the work what could not be written after it; outputs go by their kind."""
+    given = {kind: path for kind, path in outputs.items() if path is not None}
+    if len({os.path.abspath(path) for path in given.values()}) < len(given):
+        raise ValueError(f"Two outputs have the same name, {next(iter(given.values()))}.")
+    for kind, name in given.items():
+        _check_kind(name, kind)
+        path = Path(name)
+        if name == STANDARD:
+            continue
         if not path.parent.is_dir():
             raise ValueError(f"There is no folder {path.parent} to write {path.name} to.")
         if path.is_dir():
             raise ValueError(f"{path} is a folder; name a file to write.")
         if path.exists():
-            if any(os.path.exists(name) and path.samefile(name) for name in inputs):
+            if any(os.path.exists(other) and path.samefile(other) for other in inputs):
                 raise ValueError(f"{path} is an input of this command; name another output.")
             if not force and path.is_file():
                 raise ValueError(f"{path} exists; use --force to replace it.")
@@ -60,44 +67,17 @@ def check_input(path: str, *, table: bool = True) -> None:
         raise FileNotFoundError(f"There is no {what} {path}.{nearest(Path(path).name, beside)}")
 
 
-def check_pattern(path: str) -> None:
-    """Refuse a pattern of files, of any kind, that matches none."""
-    if not glob.glob(path):
-        raise FileNotFoundError(f"There is no file {path}.")
-
-
-def check_table_output(path: str) -> None:
-    """Refuse a table to be written in a format that is not written."""
-    if path != STANDARD and table_kind(path) == "xlsx":
+def _check_kind(path: str, kind: str) -> None:
+    """Refuse an output under a name that says it is something else."""
+    if path == STANDARD and kind in ("model", "audit"):
+        what = "A model" if kind == "model" else "An audit"
+        raise ValueError(f"{what} needs a file; it is not written to standard output.")
+    if kind in ("table", "audit") and path != STANDARD and table_kind(path) == "xlsx":
         raise ValueError(f"{path}: tables are written as .csv, .tsv, .parquet or .arrow.")
-
-
-def check_audit_output(path: str) -> None:
-    """Refuse what is no table of rows to check, to be filled in."""
-    if path == STANDARD:
-        raise ValueError("An audit needs a file for the answers; name one, such as to_check.csv.")
-    check_table_output(path)
-
-
-def check_model_output(path: str) -> None:
-    """Refuse a model under a name that says it is something else."""
-    if path == STANDARD:
-        raise ValueError("A model is not written to standard output; name a file, model.skops.")
-    _check_ending(path, _MODEL, "models are saved as .skops, which opens without running code")
-
-
-def check_report_output(path: str | None) -> None:
-    """Refuse a report under a name that says it is something else."""
-    if path is not None and path != STANDARD:
-        reason = "reports are written as .html; a browser prints them as PDF"
-        _check_ending(path, _REPORT, reason)
-
-
-def _check_ending(path: str, accepted: tuple[str, ...], reason: str) -> None:
-    ending = Path(path).suffix.lower()
-    if ending not in accepted and os.path.exists(path) and not os.path.isfile(path):
-        return  # a pipe or a device has any name
-    if ending not in accepted:
+    accepted, reason = _ENDINGS.get(kind, ((), ""))
+    special = os.path.exists(path) and not os.path.isfile(path)  # a pipe or device has any name
+    wrong = accepted and Path(path).suffix.lower() not in accepted
+    if wrong and path != STANDARD and not special:
         raise ValueError(f"{path}: {reason}; use the ending {accepted[0]}.")
 
 
@@ -115,14 +95,14 @@ def progress(what: str) -> Iterator[Show]:
         yield _nothing
         return
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from sarlearn._view.refits import WATCHER
 
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
-        _bar_column(),
+        BarColumn(bar_width=28),
         TextColumn("{task.fields[count]}", markup=False),
         TimeElapsedColumn(),
     )
@@ -142,18 +122,6 @@ def progress(what: str) -> Iterator[Show]:
 
 def _nothing(done: int, total: int | None) -> None:
     """Nobody watches."""
-
-
-def _bar_column():
-    from rich.progress import BarColumn
-
-    class Bar(BarColumn):
-        """A bar where there is an end in sight."""
-
-        def render(self, task) -> Any:
-            return super().render(task) if task.total is not None else ""
-
-    return Bar(bar_width=28)
 
 
 class WatchFit:
@@ -246,11 +214,6 @@ def command_line() -> str | None:
 
 def print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, indent=2))
-
-
-def print_text(text: str) -> None:
-    """Print text as it is: what users name is not markup."""
-    print(text)
 
 
 def print_rows(

@@ -10,8 +10,8 @@ from sarlearn._engine.label_model import LabelModel, Penalties
 from sarlearn._engine.leakage import leaking
 from sarlearn._engine.terms import Terms
 from sarlearn._view.parts import Parts, take_apart
-from sarlearn._view.refits import listed
 from sarlearn._view.style import BLUE, MUTED, ORANGE, tidy
+from sarlearn._words import listed
 from sarlearn.inspection._label_sums import LabelGrid, label_grid, nonlinear_terms, score_sums
 
 __all__ = ["GoodnessOfFit", "GoodnessOfFitDisplay", "goodness_of_fit"]

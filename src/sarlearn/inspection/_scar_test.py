@@ -16,10 +16,10 @@ from sarlearn._view.refits import (
     check_positive,
     check_rows,
     generators,
-    listed,
     run_all,
 )
 from sarlearn._view.style import new_axes
+from sarlearn._words import listed
 from sarlearn.inspection._selection import held_out_trees
 
 __all__ = ["SCARTestResult", "scar_test"]

@@ -15,10 +15,10 @@ from sarlearn._view.refits import (
     check_positive,
     check_rows,
     generators,
-    listed,
     run_all,
 )
 from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
+from sarlearn._words import listed
 
 __all__ = ["PropensitySelection", "SelectionStep", "select_propensity_features"]
 

@@ -14,7 +14,7 @@ from sarlearn._engine.likelihood import log_chance
 from sarlearn._view.curves import posterior_by, probability_by, propensity_by
 from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import take_apart, value_text
-from sarlearn._view.refits import check_count, generators, listed
+from sarlearn._view.refits import check_count, generators
 from sarlearn._view.style import (
     BLUE,
     SERIES,
@@ -27,6 +27,7 @@ from sarlearn._view.style import (
     shorten,
     tidy,
 )
+from sarlearn._words import listed
 
 MAX_SHOWN = 12
 
