@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sarlearn._engine.rows import sizes
 from sarlearn._engine.tree_text import check_text, trees_only
 
 # LightGBM takes smaller values for zero. Differences of larger ones are too large for a number.
@@ -37,15 +36,14 @@ PARAMETERS = {
 }
 
 
-def check_sizes(X, names=None, weight: np.ndarray | None = None) -> None:
-    """Refuse a column whose values trees, or the linear terms beside them, cannot tell apart; and
-    weights that LightGBM cannot compute with."""
-    if weight is not None and weight.max() > LARGEST_WEIGHT:
+def check_sizes(size: np.ndarray, weight: float, names=None) -> None:
+    """Refuse a column whose values trees, or the linear terms beside them, cannot tell apart, by
+    its largest absolute value; and a largest weight that LightGBM cannot compute with."""
+    if weight > LARGEST_WEIGHT:
         raise ValueError(
-            f"The largest sample_weight is {weight.max():g}; boosted trees take weights up to "
+            f"The largest sample_weight is {weight:g}; boosted trees take weights up to "
             f"{LARGEST_WEIGHT:g}. Divide them all by their mean."
         )
-    size = sizes(X)
     bad = (size > LARGEST_SIZE) | ((size > 0) & (size < LEAST_SIZE))
     if bad.any():
         column = int(np.argmax(bad))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sarlearn._compat import Interval, fit_context, one_blas_thread, reporter, with_callbacks
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.label_model import weights
-from sarlearn._engine.rows import Rows
+from sarlearn._engine.rows import Rows, sizes
 from sarlearn._engine.sar import Settings
 from sarlearn._engine.sar_rows import Columns, learn, unidentified
 from sarlearn._engine.tree_scores import check_sizes
@@ -245,8 +245,9 @@ class SARClassifier(LearnsPropensity):
         if given.X is not None:
             _refuse_sparse_gaps(given.X)
         names = getattr(self, "feature_names_in_", None)
-        if "trees" in models and given.X is not None:
-            check_sizes(given.X, names, given.rows.gather(weights))
+        if "trees" in models:
+            extremes = given.rows.each(_sizes_and_weight)
+            check_sizes(*(np.max(each, axis=0) for each in zip(*extremes, strict=True)), names)
         columns, auto = self._named_columns(names, given)
         coded = self._codes(given, names) if coded is None else coded
         given = self._class_rows(given)
@@ -399,6 +400,10 @@ def with_background(rows: Rows) -> Rows:
     """
     labelled, background = rows.total(_two_weights)
     return rows.map(_weighted, BACKGROUND * labelled / background)
+
+
+def _sizes_and_weight(block: Block) -> tuple[np.ndarray, float]:
+    return sizes(block.matrix), weights(block).max(initial=0.0)
 
 
 def _two_weights(block: Block) -> np.ndarray:
