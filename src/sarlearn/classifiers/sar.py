@@ -246,8 +246,8 @@ class SARClassifier(LearnsPropensity):
             _refuse_sparse_gaps(given.X)
         names = getattr(self, "feature_names_in_", None)
         if "trees" in models:
-            extremes = given.rows.each(_sizes_and_weight)
-            check_sizes(*(np.max(each, axis=0) for each in zip(*extremes, strict=True)), names)
+            size, weight = zip(*given.rows.each(_sizes_and_weight), strict=True)
+            check_sizes(np.max(size, axis=0), max(weight), names)
         columns, auto = self._named_columns(names, given)
         coded = self._codes(given, names) if coded is None else coded
         given = self._class_rows(given)
