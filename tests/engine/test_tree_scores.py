@@ -78,7 +78,7 @@ def test_derivatives_are_numbers_at_the_ends():
     data = made(n=8, audits=False)
     for labelled in (True, False):
         data.s[:] = labelled
-        for e in (0.01, 0.999):
+        for e in (0.0, 0.01, 0.999, 1.0):
             raw = np.array([-1e308, -1e3, -40.0, 0.0, 40.0, 1e3, 1e308, 350.0])
             found = _objective(rows_of(data), np.arange(8), np.full(8, e), np.zeros(8))(raw, None)
             assert np.isfinite(found).all()

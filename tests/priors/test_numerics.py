@@ -15,7 +15,7 @@ from sarlearn.priors._kernels import (
     squared_distances,
     stratified_subsample,
 )
-from sarlearn.priors._scores import _rank_sum
+from sarlearn.priors._scores import EXACT, _few_drawn, _rank_sum
 from sarlearn.priors.kernel_mean import KernelMean, _chance_distance, _Embedding
 from sarlearn.priors.pearson import PearsonDivergence
 from sarlearn.priors.penalized_l1 import exact_minimizer
@@ -302,3 +302,13 @@ def test_the_rank_sum_test_with_weights_is_that_of_repeated_rows():
     )
     assert _rank_sum(*counts) == pytest.approx(expected.pvalue, rel=1e-9)
     assert _rank_sum(np.array([0.2]), np.array([0.3])) == 1.0
+
+
+@pytest.mark.parametrize("n_rows", [1e3, 2.0 * EXACT, 1e18])
+def test_few_labelled_rows_among_those_drawn(n_rows):
+    """SciPy's tail alone would take days for the weights of the last case."""
+    found = _few_drawn(np.array([0.0, 1.0]), n_rows, 0.3 * n_rows, np.array([8.0, 20.0]))
+    few = 0.1 if n_rows == 1e3 else 1e-6  # where few are drawn without replacement
+    np.testing.assert_allclose(found, [0.7**8, 0.7**20 + 20 * 0.7**19 * 0.3], rtol=few)
+    swapped = [_few_drawn(k, n_rows, n, 0.3 * n_rows) for k, n in ((0.0, 8.0), (1.0, 20.0))]
+    np.testing.assert_allclose(swapped, found, rtol=1e-6)

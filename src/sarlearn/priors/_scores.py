@@ -6,7 +6,7 @@ zeros are stored changes them.
 """
 
 import numpy as np
-from scipy.stats import hypergeom, norm
+from scipy.stats import binom, hypergeom, norm
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
@@ -23,8 +23,8 @@ from sarlearn.exceptions import InputWarning, warn
 from sarlearn.priors._base import Estimate, PriorEstimator
 
 SAME_LEVEL = 0.01
-# Up to so many labelled rows a tail is summed term by term.
-EXACT = 100_000
+# Up to so many rows a tail is summed term by term.
+EXACT = 10**8
 
 
 def out_of_fold_scores(
@@ -195,16 +195,14 @@ def _separates(scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | No
 def _few_drawn(found, n_rows, n_labelled, n_drawn) -> np.ndarray:
     """The probability of so few labelled rows, or fewer, among those drawn.
 
-    SciPy's tail is a sum of as many terms, which weights can make endless: where there are many,
-    the normal approximation is as good.
+    SciPy takes as long as there are rows, which weights can make endless: where there are many, it
+    is as good to draw with replacement.
     """
     found, n_rows, n_labelled, n_drawn = map(np.round, (found, n_rows, n_labelled, n_drawn))
-    share = n_labelled / n_rows
-    variance = n_drawn * share * (1 - share) * (n_rows - n_drawn) / max(n_rows - 1, 1)
-    tail = norm.cdf((found + 0.5 - n_drawn * share) / np.sqrt(np.maximum(variance, 1e-300)))
-    few = found <= EXACT
-    tail[few] = hypergeom.cdf(found[few], n_rows, n_labelled, n_drawn[few])
-    return tail
+    if n_rows <= EXACT:
+        return hypergeom.cdf(found, n_rows, n_labelled, n_drawn)
+    small, large = np.minimum(n_labelled, n_drawn), np.maximum(n_labelled, n_drawn)
+    return binom.cdf(found, small, large / n_rows)
 
 
 def _rank_sum(higher: np.ndarray, lower: np.ndarray) -> float:
