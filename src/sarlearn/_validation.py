@@ -197,6 +197,19 @@ def check_weights(sample_weight, X) -> np.ndarray | None:
     return weight
 
 
+def check_part_weights(values, name: str = "sample_weight", first: int = 0) -> np.ndarray:
+    """Weights of some of the rows, from number ``first`` on; unlike all of them they may be 0."""
+    weight = np.asarray(values, dtype=np.float64)
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"{name} must not be negative, missing or infinite; row {first + row} has "
+            f"{weight[row]!s}."
+        )
+    return weight
+
+
 def resolve_features(
     spec, feature_names: Sequence[str] | None, n_features: int, *, what="propensity_features"
 ) -> np.ndarray:
@@ -328,11 +341,6 @@ class Audit:
     known: np.ndarray
     probability: np.ndarray | None = None
     round_of: np.ndarray | None = None
-
-    def __getitem__(self, rows) -> "Audit":
-        probability = None if self.probability is None else self.probability[rows]
-        round_of = None if self.round_of is None else self.round_of[rows]
-        return Audit(self.known[rows], probability, round_of)
 
 
 def check_audit(audited, probability, round_of, labelled: np.ndarray) -> Audit | None:

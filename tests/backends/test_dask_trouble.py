@@ -25,7 +25,7 @@ from dask_tools import (
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.backends import dask_read as _partitions
 from sarlearn.backends import dask_rows as _dask
-from sarlearn.classifiers import sar, sarem
+from sarlearn.classifiers import base, sar
 from sarlearn.priors import BestBinEstimator, ElkanNoto
 
 pytestmark = quiet
@@ -48,7 +48,7 @@ def at_iteration(monkeypatch):
             if len(seen) == 2:
                 action()
 
-        for module in (sarem, sar):
+        for module in (base, sar):
             monkeypatch.setattr(module, "reporter", lambda *of_the_fit, **names: report)
         return seen
 

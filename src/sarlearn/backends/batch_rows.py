@@ -18,9 +18,10 @@ import numpy as np
 
 from sarlearn._engine.blocks import Block, add_up
 from sarlearn._engine.rows import Rows, Units
-from sarlearn._validation import check_propensity, encode_labels
+from sarlearn._validation import check_part_weights, check_propensity, encode_labels
+from sarlearn._words import listed
 from sarlearn.backends import batch_source
-from sarlearn.backends.batch_source import Batches, ahead, column_of, listed, to_matrix
+from sarlearn.backends.batch_source import Batches, ahead, column_of, to_matrix
 
 # Smaller parts of a step are tried this many at a time: reading costs more than they do.
 TRIES = 4
@@ -188,7 +189,7 @@ def read_rows(
         X, s = to_matrix(frame, n_read, None, allow_nan), column_of(further, label)
         n_read += len(X)
         if weight is not None:
-            values = _weights(column_of(further, weight), weight, n_read - len(X))
+            values = check_part_weights(column_of(further, weight), repr(weight), n_read - len(X))
             X, s, values = X[values > 0], s[values > 0], values[values > 0]
             weights.append(values)
         if not len(X):
@@ -218,17 +219,5 @@ def _check_name(what: str, name, batches: Batches) -> None:
     if not isinstance(name, str):
         raise TypeError(
             f"With batches {what} is the name of a column of theirs, which is read with the other "
-            f"columns; got {type(name).__name__}. Columns: {listed(batches.names)}."
+            f"columns; got {type(name).__name__}. Columns: {listed(batches.names, 10)}."
         )
-
-
-def _weights(values: np.ndarray, name: str, first: int) -> np.ndarray:
-    weights = values.astype(np.float64)
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"The weight {name!r} must not be negative, missing or infinite; row {first + row} has "
-            f"{values[row]!r}."
-        )
-    return weights

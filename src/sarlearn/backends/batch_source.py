@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn._words import listed
+
 # Rows that are read at once; a few such chunks are in memory at any time.
 CHUNK_ROWS = 2**16
 AHEAD = 2
@@ -97,7 +99,7 @@ class Batches:
     def _check(self, names: Iterable[str | None]) -> None:
         for name in names:
             if name is not None and name not in self.names:
-                known = listed(self.names)
+                known = listed(self.names, 10)
                 raise ValueError(f"The source has no column {name!r}; it has {known}.")
 
     def of(self, names: Iterable[str]) -> "Batches":
@@ -341,7 +343,3 @@ def ahead(items: Iterator) -> Iterator:
     finally:
         stop.set()
         thread.join()
-
-
-def listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

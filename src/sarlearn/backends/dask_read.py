@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
 from sarlearn._engine.blocks import RowBlocks, aligned, rows_per_block
 from sarlearn._labels import choose, gap_mask, warn_of_labels
 from sarlearn._validation import (
+    check_array,
+    check_part_weights,
     check_propensity,
     encode_labels,
-    tidy,
     warn_few_labels,
 )
 from sarlearn.backends import is_dask
@@ -234,16 +234,14 @@ def _check(X, n_columns: int, allow_nan: bool, s, weight, e) -> _Partition:
             raise ValueError(f"X has {X.shape[1]} columns, and {n_columns} elsewhere.")
         if X.shape[0] == 0:
             X = np.empty((0, n_columns))
-        X = tidy(
-            check_array(
-                X,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order="C",  # compiled passes want rows in one piece
-                ensure_min_samples=0,
-                ensure_all_finite="allow-nan" if allow_nan else True,
-                input_name="X",
-            )
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",  # compiled passes want rows in one piece
+            ensure_min_samples=0,
+            ensure_all_finite="allow-nan" if allow_nan else True,
+            input_name="X",
         )
         s = column_or_1d(np.asarray(s))
         if len(s) != X.shape[0]:
@@ -251,7 +249,11 @@ def _check(X, n_columns: int, allow_nan: bool, s, weight, e) -> _Partition:
         gaps = gap_mask(s)
         if gaps is not None and s.dtype.kind != "f":
             s = np.where(gaps, None, s)  # NA would spread into every comparison
-        weight = _check_weight(weight, len(s))
+        if weight is not None:
+            weight = np.full(len(s), weight) if np.ndim(weight) == 0 else np.asarray(weight)
+            if len(weight) != len(s):
+                raise ValueError(f"X has {len(s)} rows, and sample_weight has {len(weight)}.")
+            weight = check_part_weights(weight)
         if e is not None:
             e = check_propensity(np.asarray(e), np.zeros(len(s), dtype=bool))
     except (TypeError, ValueError) as error:
@@ -261,24 +263,6 @@ def _check(X, n_columns: int, allow_nan: bool, s, weight, e) -> _Partition:
         X, s, weight = X[rows], s[rows], weight[rows]
         e = e if e is None else e[rows]
     return _Partition(*map(aligned, (X, s, weight, e)))
-
-
-def _check_weight(weight, n_rows: int) -> np.ndarray | None:
-    """Weights of a partition's rows; unlike those of all rows they may all be zero."""
-    if weight is None:
-        return None
-    weight = np.asarray(weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n_rows, weight)
-    if len(weight) != n_rows:
-        raise ValueError(f"X has {n_rows} rows, and sample_weight has {len(weight)}.")
-    bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"sample_weight must not be negative or infinite; row {row} has {weight[row]!r}."
-        )
-    return weight
 
 
 def _examine(part: _Partition) -> _Extent:
