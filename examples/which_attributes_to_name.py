@@ -3,8 +3,8 @@ Does labelling depend on anything, and which columns should I name?
 ===================================================================
 
 Someone who knows how labels come about should name the columns that drive labelling. Where that is
-a shortlist rather than an answer, a test asks whether labels fall at random, and forward selection
-by BIC which columns the labels ask for.
+a shortlist rather than an answer, a test asks whether labels fall at random, and fits that name
+different columns say which of them the labels ask for.
 """
 
 # %%
@@ -47,7 +47,8 @@ for labels, name, ax in ((diagnosed, "tested", axes[0]), (at_random, "at random"
 # %%
 # Which of them?
 # --------------
-# Selection on resamples says how far it is a matter of chance.
+# Fits that name the first, the first two, ... are weighed by how well they explain the labels.
+# Samples of two thirds say how far the order is a matter of chance.
 
 found = select_propensity_features(table, diagnosed, shortlist, n_resamples=20, random_state=0)
 print(found)

@@ -123,9 +123,8 @@ INSPECTION = [
     ),
     Case(
         inspection.select_propensity_features,
-        ROWS | {"candidates": [0, 1, 2], "random_state": 0},
-        {"C": [20.0, 100.0], "flexible": [True], "n_resamples": [3, 7], "random_state": [1, 2]},
-        {"random_state": {"n_resamples": 15}},
+        ROWS | {"random_state": 0},
+        {"candidates": [[0, 1], [1, 2]], "n_resamples": [3, 7], "random_state": [1, 2]},
     ),
     Case(
         about(inspection.sensitivity),

@@ -80,8 +80,8 @@ suspects = ["older", "insured", "near"]
 print(scar_test(table, diagnosed, suspects, n_draws=99, random_state=0))
 
 # %%
-# And which of them? Forward selection drops what is not needed. Someone who knows the health
-# service may overrule it: one name too many costs little, one missing costs a lot.
+# And which of them? Fits that name different ones explain the labels better or worse. Someone who
+# knows the health service may overrule it: one name too many costs little, one missing a lot.
 
 chosen = select_propensity_features(table, diagnosed, suspects, n_resamples=20, random_state=0)
 print(chosen)

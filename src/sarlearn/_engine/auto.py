@@ -47,8 +47,18 @@ def cautious(settings: Settings) -> Settings:
     return replace(settings, pseudo_counts=counts, boost_twice=False)
 
 
-def members(sample: Sample, settings: Settings, column: np.ndarray) -> list[Member]:
-    """Fits to a sample whose ``B`` holds the terms of every column; ``column`` says of which."""
+def members(
+    sample: Sample,
+    settings: Settings,
+    column: np.ndarray,
+    sizes: Sequence[int] = SIZES,
+    others: bool = False,
+) -> list[Member]:
+    """Fits to a sample whose ``B`` holds the terms of candidates; ``column`` says of which.
+
+    Where the class has no ``others`` one is always left out: with all of them named, nothing would
+    tell class from labelling.
+    """
 
     def naming(columns) -> Member:
         terms = np.flatnonzero(np.isin(column, columns))
@@ -56,9 +66,8 @@ def members(sample: Sample, settings: Settings, column: np.ndarray) -> list[Memb
 
     found = [naming([])]
     order = ranked(sample, settings, column, found[0].fit)
-    # With all of them named, nothing would tell class from labelling.
-    sizes = {min(size, len(order) - 1) for size in SIZES}
-    found += [naming(order[:size]) for size in sorted(sizes) if size > 0]
+    most = len(order) if others else len(order) - 1
+    found += [naming(order[:size]) for size in sorted({min(k, most) for k in sizes}) if size > 0]
     evidence = [TEMPER * one.fit.stack.log_likelihood - len(one.terms) for one in found]
     weights = np.exp(np.array(evidence) - max(evidence))
     weights[weights < LEAST_WEIGHT * weights.sum()] = 0.0

@@ -321,7 +321,9 @@ def audit(**options) -> None:
     "list: a,b. By default every column is tried.",
 )
 @taking(POSITIVE, NEGATIVE, UNLABELLED, ID, DROP, reading)
-@click.option("--flexible", is_flag=True, help="Let boosted trees help the class model.")
+@click.option(
+    "--flexible", is_flag=True, help="Let boosted trees help the class model of the test."
+)
 @taking(SEED, JSON)
 def check(**options) -> None:
     """Does labelling in TABLE depend on columns, and on which?

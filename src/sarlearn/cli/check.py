@@ -44,20 +44,14 @@ def check(
             if origin(name) in groups or not candidates:
                 groups.setdefault(origin(name), []).append(j)
         everything, s = [j for columns in groups.values() for j in columns], rows.s
-        settings: dict[str, Any] = {"flexible": flexible, "random_state": seed}
         with progress("Testing one label frequency for all"):
-            test = scar_test(X, s, everything, n_draws=DRAWS, **settings)
+            test = scar_test(X, s, everything, n_draws=DRAWS, flexible=flexible, random_state=seed)
         test.features = list(groups)
-        with progress("Choosing among the candidates"):
-            found = select_propensity_features(X, s, groups, n_resamples=RESAMPLES, **settings)
-    verdict = str(found)
-    if test.p_value <= 0.05 and not found.features:
-        verdict = (
-            "Together the columns matter, as the test says, but no single one of them explains so "
-            "much that the choice by BIC would take it alone. Name those that can have decided who "
-            "was labelled: one too many costs little, one left out costs much."
-        )
-    gains, shares = found.path[0].gain, found.stability or {}
+        with progress("Weighing the candidates"):
+            found = select_propensity_features(
+                X, s, groups, n_resamples=RESAMPLES, random_state=seed
+            )
+    verdict, shares = str(found), found.stability or {}
     if as_json:
         print_json(
             {
@@ -65,7 +59,7 @@ def check(
                 "labelled": int(s.sum()),
                 "scar_test": {"p_value": test.p_value, "statistic": test.statistic},
                 "selected": found.features,
-                "gain": gains,
+                "weights": found.weights,
                 "stability": found.stability,
                 "text": [str(test), verdict],
                 "warnings": [str(message) for message in messages],
@@ -76,10 +70,10 @@ def check(
     shown = [
         (
             name,
-            f"{gains[name]:.1f}",
+            f"{weight:.0%}",
             f"{shares[name]:.0%}" if name in shares else "-",
             "yes" if name in found.features else "no",
         )
-        for name in groups
+        for name, weight in found.weights.items()
     ]
-    print_rows(shown, header=("candidate", "gain alone", "in resamples", "selected"))
+    print_rows(shown, header=("candidate", "weight", "in samples", "suggested"))

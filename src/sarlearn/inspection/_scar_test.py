@@ -190,7 +190,7 @@ def scar_test(
     See Also
     --------
     select_propensity_features :
-        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
+        Weigh which columns labelling may follow, by fits that name different ones.
     goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
 
     Examples

@@ -1,57 +1,27 @@
-"""Which attributes drive labelling? Forward selection by BIC over a shortlist."""
+"""Which columns may labelling follow? Fits that name different ones, weighed by evidence."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
+from sarlearn._engine.auto import cautious, members, ranked
 from sarlearn._engine.folds import deal_folds, hash_rows, joined
-from sarlearn._engine.joint import JointFit, JointLogistic, climb_nested, nest
 from sarlearn._engine.sar import Recipe, Sample, Settings
 from sarlearn._engine.terms import Terms
-from sarlearn._view.refits import (
-    CheckedData,
-    check_count,
-    check_positive,
-    check_rows,
-    generators,
-    run_all,
-)
+from sarlearn._view.refits import check_count, check_rows, generators, run_all
 from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
 from sarlearn._words import listed
 
-__all__ = ["PropensitySelection", "SelectionStep", "select_propensity_features"]
+__all__ = ["PropensitySelection", "select_propensity_features"]
 
-# Differences in log-likelihood that decide nothing.
-TOL = 1e-3
 N_FOLDS = 5
-# So many columns that nobody named are tried, those with the largest scores.
-MAX_TRIED = 12
-
-
-@dataclass
-class SelectionStep:
-    """One step of the forward path: what each candidate would have gained.
-
-    Attributes
-    ----------
-    feature : str
-        The best candidate of this step.
-    gain : dict of str to float
-        For each remaining candidate twice its gain in log-likelihood, less its cost in BIC
-        (``log(n_rows)`` a column): above 0 is worth taking.
-    taken : bool
-        Whether the attribute was selected.
-
-    See Also
-    --------
-    select_propensity_features :
-        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
-    """
-
-    feature: str
-    gain: dict[str, float]
-    taken: bool
+# So many candidates are named together at most.
+MOST_NAMED = 6
+# In a sample of two thirds, a candidate among the first so many counts, and fewer of few.
+FIRST = 3
+# Candidates whose fits weigh so much are suggested.
+SUGGESTED = 0.7
 
 
 @dataclass
@@ -60,67 +30,62 @@ class PropensitySelection:
 
     Attributes
     ----------
-    features : list of str
-        Selected candidates, in the order in which they were taken.
-    columns : ndarray of int
-        Their columns, rising: what ``propensity_features`` takes.
-    path : list of SelectionStep
-        The last step is the one not taken, unless every candidate was.
-    candidates : list of str
-        Names of the attributes that were tried.
+    weights : dict of str to float
+        For each candidate the weight of the fits that name it, those likeliest to matter first.
+    features, columns : list of str and ndarray of int
+        Candidates with a weight of 0.7 or more, and their columns, rising: what
+        ``propensity_features`` takes.
+    fits : list of (list of str, float, float)
+        What each fit names, its weight, and its class prior; the heaviest first.
     stability : dict of str to float, or None
-        Share of bootstrap resamples in which each candidate was selected.
+        Share of samples of two thirds of the rows in which each candidate was among the first
+        three, or all but one of three or fewer.
 
     See Also
     --------
     select_propensity_features :
-        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
+        Weigh which columns labelling may follow, by fits that name different ones.
     """
 
+    weights: dict[str, float]
     features: list[str]
     columns: np.ndarray
-    path: list[SelectionStep] = field(repr=False)
-    candidates: list[str]
+    fits: list[tuple[list[str], float, float]] = field(repr=False)
     stability: dict[str, float] | None = None
 
     def __str__(self) -> str:
-        if self.features:
-            shown = [f"{name} (BIC gain {self._gain(name):.1f})" for name in self.features]
-            text = f"Labelling appears to depend on {listed(shown)}"
-            rest = len(self.candidates) - len(self.features)
-            others = "the other candidate" if rest == 1 else f"any of the other {rest} candidates"
-            text += f", and not on {others}." if rest else "."
-        else:
-            text = f"The labels need none of the candidates ({', '.join(self.candidates[:8])})."
+        likely = [f"{name} ({w:.0%})" for name, w in self.weights.items() if w >= 0.05][:8]
+        text = "No candidate is needed to explain the labels."
+        if likely:
+            text = f"Labelling may follow {listed(likely)}: the weight of the fits that name them."
+        text += " Class prior by what is named: "
+        text += "; ".join(
+            f"{listed(names) if names else 'nothing'} {prior:.1%} (weight {weight:.0%})"
+            for names, weight, prior in self.fits[:5]
+        )
         if self.stability is not None:
             shares = sorted(self.stability.items(), key=lambda pair: -pair[1])
             shown = [f"{name} in {share:.0%}" for name, share in shares if share > 0][:8]
-            text += " Selected in bootstrap resamples: " + (", ".join(shown) or "none") + "."
-        return text + (
-            " When in doubt use the whole shortlist: one attribute too many costs little, one "
-            "left out costs much."
+            text += f". Among the first in samples of two thirds: {', '.join(shown)}"
+        return (
+            f"{text}. Labels hardly tell which columns it is: name all that you know of, one too "
+            "many costs little and one left out costs much."
         )
 
-    def _gain(self, name: str) -> float:
-        return next(step.gain[name] for step in self.path if step.feature == name)
-
     def plot(self, ax=None):
-        """Draw how often each candidate was selected, or its gain in the first step."""
+        """Draw the weight of each candidate, or how often it was among the first."""
         ax = new_axes(ax)
-        values = self.path[0].gain if self.stability is None else self.stability
+        values = self.weights if self.stability is None else self.stability
         names = sorted(values, key=lambda name: values[name])
         colors = [BLUE if name in self.features else MUTED for name in names]
         ax.barh(range(len(names)), [values[name] for name in names], color=colors, height=0.62)
         ax.set_yticks(range(len(names)), [shorten(name) for name in names])
         for text in ax.get_yticklabels():
             plain(text)
-        if self.stability is None:
-            ax.axvline(0, color=MUTED, linewidth=1)
-            ax.set_xlabel("gain in BIC over SCAR, alone")
-        else:
-            ax.set_xlim(0, 1)
-            as_percent(ax.xaxis)
-            ax.set_xlabel("selected in bootstrap resamples")
+        of_samples = "among the first, share of samples"
+        ax.set_xlabel("weight of fits that name it" if self.stability is None else of_samples)
+        ax.set_xlim(0, 1)
+        as_percent(ax.xaxis)
         tidy(ax, grid="x")
         return ax
 
@@ -128,37 +93,21 @@ class PropensitySelection:
 def select_propensity_features(
     X,
     s,
-    candidates,
+    candidates=None,
     *,
-    C: float = 10.0,
-    flexible: bool = False,
     n_resamples: int = 0,
     n_jobs: int | None = None,
     random_state=None,
 ) -> PropensitySelection:
-    r"""Choose the attributes that drive labelling from a shortlist, forward, by BIC.
+    """Weigh which columns labelling may follow, by fits that name different ones.
 
-    From SCAR on, the candidate enters that raises
+    What ``SARClassifier("auto")`` averages, one by one: candidates are ranked by how much they move
+    the propensity beside held-out scores of linear models and trees, and fits that name the first
+    0, 1, 2, ... of them are weighed by ``exp(log-likelihood / 2 - columns)``.
 
-    .. math:: 2\,\ell - k \log n
-
-    most, as long as one does; :math:`\ell` is the log-likelihood of the labels under
-    :math:`P(s=1|x) = f(x)\,e(x_e)`, maximised over both logistic models, :math:`k` the number of
-    propensity attributes.
-
-    **Assumption.** The class model is right: logits linear in the columns of ``X``. A class model
-    that is wrong makes an attribute look like one that drives labelling. ``flexible=True`` adds a
-    score to it, the held-out trees of :class:`~sarlearn.SARClassifier` under SCAR, so that a
-    candidate has to explain more than they do; where the two choices differ, they depend on
-    the form of the class model. Leaving a true attribute out costs far more than one too many: in
-    doubt, use the whole shortlist.
-
-    **Measured** (``experiments/VERDICTS.md``): on 20 newsgroups, three true attributes among 6 to
-    9 candidates, it found 2.96 of the three and 0.13 others, exactly the three in 87 % of 144
-    labellings. On numeric tables (Breast Cancer, IJCNN, Cover Type), where no class model here is
-    right, it found the one true attribute in 45 to 90 % of 20 labellings each, and where none drove
-    labelling it still selected some in 10 to 70 % of 10; ``flexible=True`` changed that to 50 to
-    80 %, and 10 to 60 %. On such tables the choice is a hint, not a finding.
+    **Assumption.** The class model follows the class closely enough that what it misses is
+    labelling. A class it gets wrong makes a column look like one that labelling follows. Leaving a
+    true one out costs far more than one too many: in doubt, name the whole shortlist.
 
     Parameters
     ----------
@@ -166,16 +115,11 @@ def select_propensity_features(
         The rows, labelled and unlabelled together.
     s : array-like of shape (n_rows,)
         Labels: 1 labelled, 0 unlabelled.
-    candidates : names, indices, mask, callable on the names; list of groups; or dict
-        A shortlist of about ten. A group, say ``("red", "blue")``, enters as a whole: the columns
-        of one attribute of words. A dict gives groups their names.
-    C : float >= 10, default=10.0
-        Inverse penalty of both models. A stronger one shrinks what the criterion is to compare;
-        at 1 it missed half of the true attributes.
-    flexible : bool, default=False
-        Whether boosted trees help the class model.
+    candidates : names, indices, mask, callable on the names; list of groups; dict; or None
+        What labelling may follow; None is every column. A group, say ``("red", "blue")``, enters as
+        a whole: the columns of one attribute of words. A dict gives groups their names.
     n_resamples : int, default=0
-        Bootstrap resamples for ``stability``; 0 leaves it out.
+        Samples of two thirds for ``stability``; 0 leaves it out.
     n_jobs : int or None, default=None
         Processes; -1 is one per core.
     random_state : int, Generator or None
@@ -184,7 +128,7 @@ def select_propensity_features(
     Returns
     -------
     PropensitySelection
-        Print it, or take its ``features`` and ``plot()``.
+        Print it, or take its ``features``, ``weights`` and ``plot()``.
 
     See Also
     --------
@@ -199,88 +143,86 @@ def select_propensity_features(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 4))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(-3 * X[:, 0]))
-    >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-X[:, 2])))
-    >>> select_propensity_features(X, s, [1, 2, 3]).features
+    >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
+    >>> select_propensity_features(X, s, [1, 2, 3], random_state=0).features
     ['x2']
     """
-    if check_positive(C, "C") < 10:
-        raise ValueError(f"C must be at least 10: a stronger penalty hides attributes; got {C!r}.")
     n_resamples = check_count(n_resamples, "n_resamples", 0)
     rows = check_rows(X, s)
-    groups = rows.groups(candidates)
+    every = list(range(rows.X.shape[1]))
+    groups = rows.groups(every if candidates is None else candidates)
+    columns = [column for group in groups.values() for column in group]
+    number = np.repeat(np.arange(len(groups)), [len(group) for group in groups.values()])
     first, *draws = generators(random_state, n_resamples + 1)
-    extra = held_out_trees(rows.X, rows.labelled, first) if flexible else None
-    forward = _Forward(rows, groups, C, extra)
-    path, start = forward.run()
-    features = [step.feature for step in path if step.taken]
+    names, look = list(groups), _Look(rows.X, rows.labelled, columns, number)
+    fits, order = look.fits(first, len(columns) < len(every))
+    weights = {j: sum(w for named, w, _ in fits if j in named) for j in order}
+    taken = [j for j in order if weights[j] >= SUGGESTED]
     stability = None
     if n_resamples:
-        found = run_all(partial(_resample, forward, start), draws, n_jobs, "Selection")
-        stability = {name: float(np.mean([name in taken for taken in found])) for name in groups}
-    columns = sorted(column for name in features for column in groups[name])
+        found = run_all(partial(_first, look), draws, n_jobs, "Selection")
+        stability = {names[j]: float(np.mean([j in three for three in found])) for j in order}
     return PropensitySelection(
-        features, np.array(columns, dtype=np.intp), path, list(groups), stability
+        {names[j]: float(weights[j]) for j in order},
+        [names[j] for j in taken],
+        np.array(sorted(c for j in taken for c in groups[names[j]]), dtype=np.intp),
+        [([names[j] for j in named], weight, prior) for named, weight, prior in fits],
+        stability,
     )
 
 
-class _Forward:
-    """The forward path on some rows."""
+class _Look:
+    """Rows and candidates: terms of ``columns``, of the group ``number`` each."""
 
-    def __init__(self, rows: CheckedData, groups: dict[str, list[int]], C: float, extra):
-        self._X, self._labelled, self._groups = rows.X, rows.labelled, groups
-        self._C, self._extra = C, extra
+    def __init__(self, X, labelled: np.ndarray, columns: list[int], number: np.ndarray):
+        self._X, self._labelled, self._columns, self._number = X, labelled, columns, number
 
-    def _model(self, columns: list[int]) -> JointLogistic:
-        array = np.array(columns, dtype=np.intp)
-        return JointLogistic(self._X, array, C=self._C, propensity_C=self._C, extra=self._extra)
+    def _sample(self, rng, some) -> tuple[Sample, Settings, np.ndarray]:
+        X, labelled = self._X[some], self._labelled[some]
+        terms = Terms.learn(X, self._columns)
+        place = dict(zip(self._columns, self._number, strict=True))
+        number = np.array([place[j] for j in terms.column])
+        # As in SARClassifier, no trees where there are more columns than rows.
+        models = ("linear", "trees") if X.shape[1] <= X.shape[0] else ("linear",)
+        sample, settings = _sample_of(X, labelled, terms.dense(X), models, rng)
+        return sample, cautious(settings), number
 
-    def run(self, weight=None, start=None) -> tuple[list[SelectionStep], np.ndarray]:
-        """The path, and the parameters of SCAR, from which a resample may start."""
-        null = self._model([])
-        if start is None:
-            fit = null.fit(self._labelled, weight)
-        else:
-            fit = null.climb(start, self._labelled, weight)
-        scar = fit.parameters
-        columns: list[int] = []
-        remaining, path = dict(self._groups), []
-        cost = float(np.log(len(self._labelled)))
-        while remaining:
-            found = {
-                name: self._with(columns, group, fit, weight) for name, group in remaining.items()
-            }
-            gain = {
-                name: 2 * (new.value - fit.value) - cost * len(remaining[name])
-                for name, new in found.items()
-            }
-            best = max(gain, key=lambda name: gain[name])
-            if gain[best] > 0:
-                # The candidate may only have led to a better maximum of the model without it.
-                without = self._without(columns, remaining[best], found[best], weight)
-                rise = 2 * max(without - fit.value, 0.0)
-                gain = {name: value - rise for name, value in gain.items()}
-            path.append(SelectionStep(best, gain, gain[best] > 0))
-            if gain[best] <= 0:
-                break
-            columns, fit = columns + remaining.pop(best), found[best]
-        return path, scar
+    def fits(self, rng, others: bool) -> tuple[list, list[int]]:
+        """What each fit names, its weight and class prior; and the candidates in their order."""
+        sample, settings, number = self._sample(rng, slice(None))
+        sizes = range(1, MOST_NAMED + 1)
+        found = members(sample, settings, number, sizes, others)
+        named = [np.unique(number[one.terms]).tolist() for one in found]
+        order = sorted(np.unique(number).tolist(), key=lambda j: -sum(j in some for some in named))
+        fits = [
+            (some, one.weight, max(one.fit.stack.class_prior, sample.share))
+            for some, one in zip(named, found, strict=True)
+        ]
+        return sorted(fits, key=lambda fit: -fit[1]), order
 
-    def _without(self, columns, group, fit: JointFit, weight) -> float:
-        model = self._model(columns)
-        start = nest(fit.parameters, model.n_theta, columns + group, columns)
-        return model.climb(start, self._labelled, weight, tol=TOL).value
-
-    def _with(self, columns, group, fit: JointFit, weight) -> JointFit:
-        model = self._model(columns + group)
-        start = nest(fit.parameters, model.n_theta, columns, columns + group)
-        return climb_nested(model, start, self._labelled, weight, tol=TOL)
+    def first(self, rng) -> list[int]:
+        """The first candidates in a sample of two thirds."""
+        n = len(self._labelled)
+        sample, settings, number = self._sample(rng, np.sort(rng.permutation(n)[: 2 * n // 3]))
+        alone = Recipe(replace(sample, B=sample.B[:, :0]), settings).fit()
+        order = ranked(sample, settings, number, alone)
+        return order[: max(1, min(FIRST, len(order) - 1))].tolist()
 
 
-def _resample(forward: _Forward, start, rng: np.random.Generator) -> list[str]:
-    n_rows = len(forward._labelled)
-    weight = rng.multinomial(n_rows, np.full(n_rows, 1 / n_rows)).astype(np.float64)
-    path, _ = forward.run(weight, start)
-    return [step.feature for step in path if step.taken]
+def _first(look: _Look, rng: np.random.Generator) -> list[int]:
+    return look.first(rng)
+
+
+def _sample_of(X, labelled, B, models, rng, groups=None) -> tuple[Sample, Settings]:
+    """Rows for the recipe, with folds."""
+    hashes = joined(hash_rows(X), groups)
+    n_folds = min(N_FOLDS, *(len(np.unique(hashes[kind])) for kind in (labelled, ~labelled)))
+    if n_folds < 2:
+        raise ValueError("Held-out scores need two different rows of each label at least.")
+    folds = deal_folds(hashes, labelled, n_folds, int(rng.integers(2**31)))
+    Z = Terms.learn(X, np.arange(X.shape[1])).transform(X)
+    sample = Sample(X, Z, B, labelled, np.ones(len(labelled)), None, [folds])
+    return sample, Settings(models, n_folds)
 
 
 def held_out_trees(X, labelled: np.ndarray, rng: np.random.Generator, groups=None) -> np.ndarray:
@@ -290,14 +232,7 @@ def held_out_trees(X, labelled: np.ndarray, rng: np.random.Generator, groups=Non
     explain more. Linear terms stay beside it, so where labelling does follow an attribute, the
     right pair of models is still among those compared.
     """
-    hashes = joined(hash_rows(X), groups)
-    n_folds = min(N_FOLDS, *(len(np.unique(hashes[kind])) for kind in (labelled, ~labelled)))
-    if n_folds < 2:
-        raise ValueError("A flexible class model needs two different rows of each label at least.")
-    terms = Terms.learn(X, np.arange(X.shape[1]))
-    folds = deal_folds(hashes, labelled, n_folds, int(rng.integers(2**31)))
     nothing = np.empty((len(labelled), 0))
-    seen = labelled, np.ones(len(labelled)), None
-    sample = Sample(X, terms.transform(X), nothing, *seen, [folds])
-    score = Recipe(sample, Settings(("trees",), n_folds)).fit().held[:, 0]
+    given = _sample_of(X, labelled, nothing, ("trees",), rng, groups)
+    score = Recipe(*given).fit().held[:, 0]
     return ((score - score.mean()) / max(float(score.std()), 1e-12))[:, None]

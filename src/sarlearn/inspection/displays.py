@@ -59,7 +59,7 @@ class PropensityDisplay:
     --------
     ProbabilityDisplay : Who is positive: ``f_j(v) = mean_i f(x_i with x_ij = v)`` for one column j.
     select_propensity_features :
-        Choose the attributes that drive labelling from a shortlist, forward, by BIC.
+        Weigh which columns labelling may follow, by fits that name different ones.
 
     Examples
     --------
