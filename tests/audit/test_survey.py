@@ -240,3 +240,67 @@ def test_errors_name_what_is_wrong():
     other = np.where((np.arange(100) >= 45) & (np.arange(100) < 50), 0.5, probability)
     with pytest.raises(ValueError, match="no answer yet"):
         class_prior_from_audit(s, audited, other)
+
+
+def checked(n_rows, drawn):
+    """Answers and probabilities: of each ``(first row, rows, positives, probability)``."""
+    audited, probability = np.full(n_rows, np.nan), np.full(n_rows, np.nan)
+    for first, n, positive, chance in drawn:
+        audited[first : first + n] = np.arange(n) < positive
+        probability[first : first + n] = chance
+    return audited, probability
+
+
+def test_strata_are_told_apart_by_their_probability():
+    """By hand: 100 of 500 rows labelled; a tenth of 300 rows and a fifth of 100 checked."""
+    s = np.arange(500) < 100
+    audited, probability = checked(500, [(100, 30, 3, 0.1), (400, 20, 15, 0.2)])
+    found = strata_of(s, audited, probability)
+    assert found.drawn.tolist() == [30, 20]
+    assert found.positive == pytest.approx([3, 15])
+    assert found.estimate == pytest.approx(0.2 + 0.6 * 0.1 + 0.2 * 0.75)
+
+
+def test_rounds_count_by_the_rows_that_they_checked():
+    """By hand: .36 of 10 rows, then .672 of 30 of those left."""
+    s = np.arange(500) < 100
+    audited, probability = checked(500, [(100, 10, 2, 10 / 400), (110, 30, 18, 30 / 390)])
+    rounds = np.where(np.arange(500) < 110, 1.0, 2.0)
+    found = class_prior_from_audit(s, audited, probability, audit_round=rounds)
+    assert found.class_prior == pytest.approx((10 * 0.36 + 30 * 0.672) / 40)
+
+
+def test_rows_of_unequal_weight_are_fewer_rows():
+    """Kish: (sum w)^2 / sum w^2, here 20 * 2^2 / (10 * 1 + 10 * 9) of 20 answers."""
+    s, weight = np.arange(500) < 100, np.where(np.arange(500) % 2, 3.0, 1.0)
+    audited, probability = checked(500, [(100, 20, 10, 0.05)])
+    found = strata_of(s, audited, probability, weight=weight)
+    assert found.drawn == pytest.approx([40**2 / 100])
+    assert found.positive / found.drawn == pytest.approx([0.5])
+    low, high = found.interval()
+    even_low, even_high = strata_of(s, audited, probability).interval()
+    assert high - low > 1.05 * (even_high - even_low)
+
+
+def test_rows_nobody_could_answer_are_not_drawn_again():
+    rng = np.random.default_rng(6)
+    q, _, s = population(rng, 200)
+    first = suggest_audit(Oracle(q), q[:, None], s.astype(int), n=60, random_state=0)
+    answers = first.answers(np.where(np.arange(60) < 20, 1.0, np.nan))
+    rest = suggest_audit(Oracle(q), q[:, None], s.astype(int), n=200, random_state=0, **answers)
+    assert not set(first.rows) & set(rest.rows)
+    assert len(rest.rows) == np.sum(~s) - 60
+
+
+def test_part_of_an_audit_is_uniform():
+    """Nine tenths of the rows are sure negatives, and some strata are theirs all the same."""
+    cut = strata(np.r_[np.full(900, 1e-6), np.full(100, 0.5)], 10)
+    assert len(np.unique(cut[:900])) >= 4
+
+
+def test_rows_nobody_could_answer_count_in_their_stratum():
+    s = np.arange(500) < 100
+    audited, probability = checked(500, [(100, 30, 3, 0.1), (400, 20, 15, 0.2)])
+    audited[[129, *range(410, 420)]] = np.nan
+    found = class_prior_from_audit(s, audited, probability)
+    assert found.class_prior == pytest.approx(0.2 + 0.6 * 3 / 29 + 0.2 * 10 / 10)

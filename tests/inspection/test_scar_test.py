@@ -43,8 +43,6 @@ def test_the_result_is_reproducible_whatever_the_processes_and_the_format():
     assert named.features == ["site"]
     assert first.statistic > 0
     assert np.all(first.null_statistics >= 0)
-    assert first.n_rows == 600
-    assert first.n_labelled == s.sum()
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5, 2.0])
@@ -95,7 +93,6 @@ def test_the_scale_and_the_zero_of_the_columns_do_not_matter():
     other = scar_test(X * [10, 5, 0.02], s, [2], n_draws=19, random_state=0)
     assert other.statistic == pytest.approx(one.statistic, abs=1e-6)
     np.testing.assert_allclose(other.null_statistics, one.null_statistics, atol=1e-4)
-    np.testing.assert_allclose(other.propensity_coef * 0.02, one.propensity_coef, rtol=1e-4)
     constant = scar_test(np.column_stack([X, np.ones(len(s))]), s, [2], n_draws=19, random_state=0)
     assert constant.statistic == pytest.approx(one.statistic, abs=1e-3)
 
@@ -128,7 +125,6 @@ def test_a_flexible_class_model_takes_the_blame_for_a_wrong_form():
     assert spearmanr(score[:, 0], f).statistic > 0.9
     straight = scar_test(X, s, [2], n_draws=19, random_state=0)
     flexible = scar_test(X, s, [2], n_draws=19, flexible=True, random_state=0)
-    assert flexible.flexible
     assert straight.p_value == 0.05
     assert flexible.statistic < straight.statistic / 2
     with pytest.raises(ValueError, match="two different rows of each label"):

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from sarlearn._engine.joint import JointLogistic, climb_nested, nest
-from sarlearn._engine.rows import in_units, moderate, sizes, unit_of
+from sarlearn._engine.rows import moderate
 from sarlearn._validation import check_groups
 from sarlearn._view.draw import draw_null
 from sarlearn._view.notebook import ShownInNotebooks
@@ -46,14 +46,8 @@ class SCARTestResult(ShownInNotebooks):
         Names of the attributes.
     label_frequency : float
         Under SCAR.
-    propensity_coef : ndarray of shape (n_features,)
-        Of the alternative, in logits.
     class_prior, class_prior_alternative : float
         Under SCAR, and under the alternative.
-    n_rows, n_labelled : int
-        Numbers of rows, and of labelled ones.
-    flexible : bool
-        Whether boosted trees helped the class model.
 
     See Also
     --------
@@ -67,18 +61,11 @@ class SCARTestResult(ShownInNotebooks):
     label_frequency: float
     class_prior: float
     class_prior_alternative: float
-    n_rows: int
-    n_labelled: int
-    flexible: bool
     null_statistics: np.ndarray = field(repr=False)
-    propensity_coef: np.ndarray = field(repr=False)
 
-    @property
-    def finding(self) -> str:
-        """What the labels say, without what the test cannot see."""
-        verdict, names = self._verdict(), listed(self.features)
+    def __str__(self) -> str:
         text = (
-            f"{verdict} that positives are labelled regardless of {names} "
+            f"{self._verdict()} that positives are labelled regardless of {listed(self.features)} "
             f"(p {self._p_text()}, likelihood ratio {self.statistic:.1f}, "
             f"{len(self.null_statistics)} simulated data sets)."
         )
@@ -87,15 +74,7 @@ class SCARTestResult(ShownInNotebooks):
                 f" Taking it into account moves the estimated share of positives from "
                 f"{self.class_prior:.1%} to {self.class_prior_alternative:.1%}."
             )
-        return text
-
-    @property
-    def blind_spot(self) -> str:
-        """What the test cannot see, in a sentence."""
-        return BLIND_SPOT
-
-    def __str__(self) -> str:
-        return f"{self.finding} {self.blind_spot}"
+        return f"{text} {BLIND_SPOT}"
 
     def _verdict(self) -> str:
         if self.p_value <= 0.01:
@@ -122,8 +101,6 @@ class SCARTestResult(ShownInNotebooks):
             ("class prior, if SCAR holds", f"{self.class_prior:.1%}"),
             ("class prior otherwise", f"{self.class_prior_alternative:.1%}"),
             ("label frequency, if SCAR holds", f"{self.label_frequency:.1%}"),
-            ("rows", f"{self.n_rows:,}"),
-            ("labelled rows", f"{self.n_labelled:,}"),
         ]
         return ("", "value"), rows
 
@@ -218,9 +195,8 @@ def scar_test(
     first, *draws = generators(random_state, n_draws + 1)
     moderated = moderate(rows.X)
     extra = held_out_trees(moderated, rows.labelled, first, groups) if flexible else None
-    scaler = StandardScaler(with_mean=False)
-    test = _Test(scaler.fit_transform(moderated), columns, C, extra)
-    scale = (scaler.scale_ * unit_of(sizes(rows.X)))[columns]
+    scaled = StandardScaler(with_mean=False).fit_transform(moderated)
+    test = _Test(scaled, columns, C, extra)
     null = test.null.fit(rows.labelled)
     statistic, alternative = test.statistic(rows.labelled, null.parameters)
     simulate = partial(_simulated, test, null.parameters)
@@ -233,11 +209,7 @@ def scar_test(
         label_frequency=float(rows.labelled.mean()) / prior,
         class_prior=prior,
         class_prior_alternative=test.alternative.class_prior(alternative),
-        n_rows=rows.n_rows,
-        n_labelled=int(rows.labelled.sum()),
-        flexible=flexible,
         null_statistics=drawn,
-        propensity_coef=in_units(test.propensity_coef(alternative), scale),
     )
 
 
@@ -253,15 +225,9 @@ class _Test:
     def statistic(self, labelled, start) -> tuple[float, np.ndarray]:
         """The ratio, from a start of the null; the alternative starts at the null's maximum."""
         null = self.null.climb(start, labelled)
-        found = climb_nested(self.alternative, self._nested(null.parameters), labelled)
+        start = nest(null.parameters, self.null.n_theta, [], self._columns)
+        found = climb_nested(self.alternative, start, labelled)
         return max(2 * (found.value - null.value), 0.0), found.parameters
-
-    def propensity_coef(self, parameters) -> np.ndarray:
-        """Of the alternative."""
-        return self.alternative.to_user(parameters)[self.null.n_theta : -1]
-
-    def _nested(self, parameters) -> np.ndarray:
-        return nest(parameters, self.null.n_theta, [], self._columns)
 
 
 def _simulated(test: _Test, parameters: np.ndarray, rng: np.random.Generator) -> float:
