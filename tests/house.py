@@ -113,6 +113,8 @@ class Way(NamedTuple):
 def way_of(action: Callable[[], object], root: Path) -> Way:
     """Follow what an action calls in the files below ``root``, from its own thread.
 
+    A file calls another also where it calls back a function, or a method of an object, that it was
+    given: rows call the functions that they add up. By imports alone, pairs would be fewer.
     Code of others in between, such as a decorator's, is passed over: its caller calls. So is what
     runs on import, if the action was done once before.
     """

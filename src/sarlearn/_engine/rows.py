@@ -210,6 +210,10 @@ class Rows(Protocol):
         labelled, total = self.total(attrgetter("label_weights"))
         return float(labelled / total)
 
+    def sizes(self) -> np.ndarray:
+        """The largest absolute value of each column; gaps (NaN) do not count."""
+        return np.max(self.each(_sizes), axis=0)
+
     def matvec(self, vector: np.ndarray) -> np.ndarray:
         """``X @ vector`` in float64, for one vector or a matrix of columns."""
         return self.gather(_matvec, vector)
@@ -273,6 +277,10 @@ def stack(parts: list):
 
 def _with_columns(block: "Block", columns: dict) -> "Block":
     return block.with_columns(**columns)
+
+
+def _sizes(block: "Block") -> np.ndarray:
+    return sizes(block.matrix)
 
 
 def _matvec(block: "Block", vector: np.ndarray) -> np.ndarray:

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import Interval, fit_context, one_blas_thread, reporter, with_callbacks
 from sarlearn._engine.blocks import Block
-from sarlearn._engine.label_model import weights
-from sarlearn._engine.rows import Rows, sizes
+from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar import Settings
 from sarlearn._engine.sar_rows import Columns, learn, unidentified
 from sarlearn._engine.tree_scores import check_sizes
@@ -246,8 +245,7 @@ class SARClassifier(LearnsPropensity):
             _refuse_sparse_gaps(given.X)
         names = getattr(self, "feature_names_in_", None)
         if "trees" in models:
-            size, weight = zip(*given.rows.each(_sizes_and_weight), strict=True)
-            check_sizes(np.max(size, axis=0), max(weight), names)
+            check_sizes(given.rows.sizes(), given.rows.column("weights").max(), names)
         columns, auto = self._named_columns(names, given)
         coded = self._codes(given, names) if coded is None else coded
         given = self._class_rows(given)
@@ -402,17 +400,13 @@ def with_background(rows: Rows) -> Rows:
     return rows.map(_weighted, BACKGROUND * labelled / background)
 
 
-def _sizes_and_weight(block: Block) -> tuple[np.ndarray, float]:
-    return sizes(block.matrix), weights(block).max(initial=0.0)
-
-
 def _two_weights(block: Block) -> np.ndarray:
-    weight = weights(block)
+    weight = block.weights
     return np.array([weight[block.labelled].sum(), weight[~block.labelled].sum()])
 
 
 def _weighted(block: Block, ratio: float) -> Block:
-    weight = weights(block)
+    weight = block.weights
     return block.with_columns(weight=np.where(block.labelled, weight, ratio * weight))
 
 
