@@ -85,12 +85,10 @@ def _draw(data, q, unlabelled, design, rows, rng):
         checked = rng.choice(unlabelled, rows, replace=False)
         chance = np.full(rows, rows / len(unlabelled))
     elif design == "suggested":
-        found = draw(q, unlabelled, rows, rng)
-        checked, chance = found.rows, found.probability
+        checked, _, chance = draw(q, unlabelled, rows, rng)
     else:
         part, count = DESIGNS[design]
-        found = draw(q, unlabelled, rows, rng, uniform_part=part, count=count)
-        checked, chance = found.rows, found.probability
+        checked, _, chance = draw(q, unlabelled, rows, rng, uniform_part=part, count=count)
     audited[checked], probability[checked] = data.y[checked], chance
     strata = strata_of(data.s, audited, probability)
     return strata.estimate, *strata.interval()

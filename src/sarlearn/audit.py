@@ -190,12 +190,12 @@ def suggest_audit(
     candidates = np.flatnonzero(~taken)
     if not len(candidates):
         raise ValueError("No row is left to check: every row is labelled or audited.")
-    found = draw(posterior, candidates, n, generators(random_state, 1)[0])
+    rows, stratum, chance = draw(posterior, candidates, n, generators(random_state, 1)[0])
     return AuditSuggestion(
-        rows=found.rows,
-        posterior=posterior[found.rows],
-        probability=found.probability,
-        stratum=found.stratum,
+        rows=rows,
+        posterior=posterior[rows],
+        probability=chance,
+        stratum=stratum,
         round=number,
         n_rows=len(posterior),
         _expected=_expected(posterior, candidates, PLANNED_ROWS),
@@ -228,19 +228,6 @@ def _expected(posterior, candidates, n: int) -> Strata:
     return Strata(size / len(posterior), size.astype(float), drawn, drawn * mean, known)
 
 
-@dataclass(frozen=True)
-class Draw:
-    """Rows in the order in which to check them, with their strata and chances.
-
-    The order takes one row from each stratum in turn, so that any beginning of it is a stratified
-    draw as well.
-    """
-
-    rows: np.ndarray
-    stratum: np.ndarray
-    probability: np.ndarray
-
-
 def draw(
     posterior: np.ndarray,
     candidates: np.ndarray,
@@ -249,8 +236,12 @@ def draw(
     *,
     uniform_part: float = UNIFORM_PART,
     count: int | None = None,
-) -> Draw:
-    """Draw ``n`` of the rows ``candidates`` from ``count`` strata along ``posterior``."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw ``n`` of the rows ``candidates`` from ``count`` strata along ``posterior``.
+
+    Gives the rows in the order in which to check them, their strata and their chances. The order
+    takes one row from each stratum in turn, so that any beginning of it is a stratified draw, too.
+    """
     count = n_strata(n, len(candidates)) if count is None else count
     stratum = strata(posterior[candidates], count, uniform_part)
     size = np.bincount(stratum)
@@ -264,7 +255,7 @@ def draw(
     # Shares of the quota done, so that strata with smaller quotas do not run dry first.
     order = np.lexsort((rng.random(len(chosen)), (place + 0.5) / quota[stratum[chosen]]))
     chosen = chosen[order]
-    return Draw(candidates[chosen], stratum[chosen], (quota / size)[stratum[chosen]])
+    return candidates[chosen], stratum[chosen], (quota / size)[stratum[chosen]]
 
 
 def n_strata(n: int, n_candidates: int) -> int:

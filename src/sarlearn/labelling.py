@@ -7,6 +7,7 @@ mask, or a callable on the column names; dense, sparse and table input give the 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,24 @@ __all__ = [
 _ROUNDING = 1e-12
 
 
+class _Mechanism:
+    """Whose lists and arrays are kept as tuples, so that it is hashable and cannot change."""
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            if isinstance(value, list | np.ndarray):
+                object.__setattr__(self, name, tuple(np.asarray(value, dtype=object).tolist()))
+        self._check()
+
+    def _check(self) -> None:
+        for name in {"label_frequency", "mean", "low", "high"} & vars(self).keys():
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0 < float(value) <= 1):
+                raise ValueError(f"{name} must be a probability in (0, 1]; got {value!r}.")
+
+
 @dataclass(frozen=True)
-class ConstantLabelling:
+class ConstantLabelling(_Mechanism):
     """``e(x) = c``: every positive has the same chance (SCAR).
 
     Parameters
@@ -58,15 +75,12 @@ class ConstantLabelling:
 
     label_frequency: float
 
-    def __post_init__(self):
-        _check_probability(self.label_frequency, "label_frequency")
-
     def __call__(self, X) -> np.ndarray:
         return np.full(num_samples(X), float(self.label_frequency))
 
 
 @dataclass(frozen=True)
-class OneAttributeLabelling:
+class OneAttributeLabelling(_Mechanism):
     """``e(x) = x_j (m + d/2) + (1 - x_j) (m - d/2)``: one attribute decides.
 
     The first type of propensity in Bekker and Davis (2018), with mean ``m`` and difference ``d``.
@@ -101,9 +115,8 @@ class OneAttributeLabelling:
     mean: float = 0.5
     difference: float = 0.4
 
-    def __post_init__(self):
-        object.__setattr__(self, "feature", _frozen(self.feature))
-        _check_probability(self.mean, "mean")
+    def _check(self) -> None:
+        super()._check()
         ends = (self.mean - self.difference / 2, self.mean + self.difference / 2)
         if not all(-_ROUNDING <= end <= 1 + _ROUNDING for end in ends):
             widest = 2 * min(self.mean, 1 - self.mean)
@@ -125,7 +138,7 @@ class OneAttributeLabelling:
 
 
 @dataclass(frozen=True)
-class ProductLabelling:
+class ProductLabelling(_Mechanism):
     """``e(x) = prod_j high^{x_j} low^{1 - x_j}``: attributes contribute independently.
 
     With three attributes and the default values this is the second type of propensity in Bekker
@@ -156,11 +169,6 @@ class ProductLabelling:
     high: float = 0.9
     low: float = 0.5
 
-    def __post_init__(self):
-        object.__setattr__(self, "features", _frozen(self.features))
-        _check_probability(self.high, "high")
-        _check_probability(self.low, "low")
-
     def __call__(self, X) -> np.ndarray:
         x = _check_unit_interval(_columns(X, self.features), "ProductLabelling")
         present = x.sum(axis=1)
@@ -168,7 +176,7 @@ class ProductLabelling:
 
 
 @dataclass(frozen=True)
-class LogisticLabelling:
+class LogisticLabelling(_Mechanism):
     """``e(x) = 1 / (1 + exp(-(b + x_e w)))``: logistic in the chosen attributes.
 
     The one mechanism that SAR-EM's own propensity model can match exactly, whatever the values of
@@ -200,17 +208,12 @@ class LogisticLabelling:
     coef: float | Sequence[float] = 1.0
     intercept: float = 0.0
 
-    def __post_init__(self):
-        object.__setattr__(self, "features", _frozen(self.features))
-        object.__setattr__(self, "coef", _frozen(self.coef))
-        for name in ("coef", "intercept"):
+    def _check(self) -> None:
+        for name, most in (("coef", 1), ("intercept", 0)):
             value = np.asarray(getattr(self, name), dtype=np.float64)
-            if value.ndim > (name == "coef") or not np.isfinite(value).all():
-                raise ValueError(
-                    f"{name} must be finite"
-                    + (", one number or one per column" if name == "coef" else " and one number")
-                    + f"; got {getattr(self, name)!r}."
-                )
+            if value.ndim > most or not np.isfinite(value).all():
+                what = ", one number or one per column" if most else " and one number"
+                raise ValueError(f"{name} must be finite{what}; got {getattr(self, name)!r}.")
 
     def __call__(self, X) -> np.ndarray:
         x = _columns(X, self.features)
@@ -219,7 +222,7 @@ class LogisticLabelling:
 
 
 @dataclass(frozen=True)
-class GeometricLabelling:
+class GeometricLabelling(_Mechanism):
     """``e(x) = prod_j (low + z_j (high - low))^{1/k}``: a geometric mean over ``k`` attributes.
 
     ``z_j`` is column ``j`` scaled to [0, 1] by its smallest and largest value in the ``X`` given; a
@@ -261,11 +264,8 @@ class GeometricLabelling:
     low: float = 0.2
     high: float = 0.8
 
-    def __post_init__(self):
-        object.__setattr__(self, "features", _frozen(self.features))
-        object.__setattr__(self, "signs", _frozen(self.signs))
-        _check_probability(self.low, "low")
-        _check_probability(self.high, "high")
+    def _check(self) -> None:
+        super()._check()
         if self.low > self.high:
             raise ValueError(
                 f"low={self.low!r} exceeds high={self.high!r}; use signs of -1 for a propensity "
@@ -382,24 +382,8 @@ def _check_unit_interval(values: np.ndarray, who: str) -> np.ndarray:
     return values
 
 
-def _check_probability(value, name: str) -> None:
-    try:
-        inside = 0 < float(value) <= 1
-    except (TypeError, ValueError):
-        inside = False
-    if not inside:
-        raise ValueError(f"{name} must be a probability in (0, 1]; got {value!r}.")
-
-
 def _one_each(value, n_columns: int, name: str) -> np.ndarray:
     values = np.asarray(value, dtype=np.float64)
     if values.ndim and len(values) != n_columns:
         raise ValueError(f"{name} has {len(values)} values for {n_columns} columns.")
     return np.broadcast_to(values, n_columns)
-
-
-def _frozen(value):
-    """Lists and arrays as tuples, so that a mechanism is hashable and cannot change."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    return tuple(value) if isinstance(value, list) else value

@@ -71,8 +71,8 @@ def test_unbiased_and_covering_although_the_posteriors_mislead():
     errors, held = [], []
     for _ in range(400):
         audited, probability = np.full(len(s), np.nan), np.full(len(s), np.nan)
-        found = draw(q, np.flatnonzero(~s), 60, rng)
-        audited[found.rows], probability[found.rows] = y[found.rows], found.probability
+        rows, _, chance = draw(q, np.flatnonzero(~s), 60, rng)
+        audited[rows], probability[rows] = y[rows], chance
         estimate = class_prior_from_audit(s, audited, probability)
         errors.append(estimate.class_prior - y.mean())
         held.append(estimate.interval[0] <= y.mean() <= estimate.interval[1])
@@ -86,15 +86,15 @@ def test_a_second_round_is_unbiased_although_it_depends_on_the_first():
     errors, held = [], []
     for _ in range(300):
         audited, probability, rounds = (np.full(len(s), np.nan) for _ in range(3))
-        found = draw(q, np.flatnonzero(~s), 30, rng)
-        audited[found.rows], probability[found.rows] = y[found.rows], found.probability
-        rounds[found.rows] = 1
+        rows, _, chance = draw(q, np.flatnonzero(~s), 30, rng)
+        audited[rows], probability[rows] = y[rows], chance
+        rounds[rows] = 1
         # The second round looks where the first found positives.
-        near = np.exp(-((q[:, None] - q[found.rows][y[found.rows]]) ** 2) / 0.02).sum(axis=1)
+        near = np.exp(-((q[:, None] - q[rows][y[rows]]) ** 2) / 0.02).sum(axis=1)
         rest = np.flatnonzero(~s & np.isnan(audited))
-        again = draw(near / (near.max() + 1), rest, 30, rng)
-        audited[again.rows], probability[again.rows] = y[again.rows], again.probability
-        rounds[again.rows] = 2
+        rows, _, chance = draw(near / (near.max() + 1), rest, 30, rng)
+        audited[rows], probability[rows] = y[rows], chance
+        rounds[rows] = 2
         estimate = class_prior_from_audit(s, audited, probability, audit_round=rounds)
         errors.append(estimate.class_prior - y.mean())
         held.append(estimate.interval[0] <= y.mean() <= estimate.interval[1])
@@ -105,10 +105,10 @@ def test_a_second_round_is_unbiased_although_it_depends_on_the_first():
 def test_any_beginning_of_the_order_reaches_every_stratum():
     rng = np.random.default_rng(2)
     q = rng.random(1000)
-    found = draw(q, np.arange(1000), 60, rng)
-    assert len(np.unique(found.rows)) == 60
-    assert set(found.stratum[:6]) == set(range(6))
-    counts = np.bincount(found.stratum[:30])
+    rows, stratum, _ = draw(q, np.arange(1000), 60, rng)
+    assert len(np.unique(rows)) == 60
+    assert set(stratum[:6]) == set(range(6))
+    counts = np.bincount(stratum[:30])
     assert counts.max() - counts.min() <= 1
 
 

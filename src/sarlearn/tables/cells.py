@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cache
@@ -126,16 +126,14 @@ def read_numbers(cells: Counter, *, decimal: str | None = None) -> Numbers | Non
     return found if found.share >= 0.5 else None
 
 
-def _best(cells: Counter, styles: Iterable[NumberStyle]) -> Numbers:
+def _best(cells: Counter, styles: Sequence[NumberStyle]) -> Numbers:
     """Cells in the first style that explains most of them."""
-    best = None
-    for style in styles:
-        found = _read(cells, style)
-        if best is None or found.share > best.share:
-            best = found
+    best = _read(cells, styles[0])
+    for style in styles[1:]:
         if best.share == 1:
             break
-    assert best is not None
+        found = _read(cells, style)
+        best = found if found.share > best.share else best
     return best
 
 
@@ -193,30 +191,26 @@ def is_month_first(cells: Iterable[str]) -> bool:
 
 def read_dates(cells: Counter, month_first: bool) -> tuple[dict[str, date], Counter] | None:
     """Cells of text as dates, and those that are none; None where the column is not of dates."""
-    iso: dict[str, tuple] = {}
-    other: dict[str, tuple] = {}
+    dates: dict[str, date] = {}
     strays: Counter = Counter()
     for cell, count in cells.items():
-        if found := _DATE.fullmatch(cell.strip()):
-            iso[cell] = tuple(map(int, found.groups()))
-        elif found := _DAY_OR_MONTH_FIRST.fullmatch(cell.strip()):
-            other[cell] = int(found[1]), int(found[3]), int(found[4]), found[2]
-        else:
-            strays[cell] += count
-    parts = dict(iso)
-    for cell, (first, second, year, _) in other.items():
-        day, month = (second, first) if month_first else (first, second)
-        parts[cell] = (year, month, day)
-    dates = {}
-    for cell, (year, month, day) in parts.items():
         try:
-            dates[cell] = date(year, month, day)
+            dates[cell] = _date(cell.strip(), month_first)
         except ValueError:
-            strays[cell] += cells[cell]
+            strays[cell] += count
     known = cells.total()
     if not known or (known - strays.total()) / known < NEARLY_ALL:
         return None
     return dates, strays
+
+
+def _date(cell: str, month_first: bool) -> date:
+    if found := _DATE.fullmatch(cell):
+        return date(*map(int, found.groups()))
+    if found := _DAY_OR_MONTH_FIRST.fullmatch(cell):
+        first, second, year = int(found[1]), int(found[3]), int(found[4])
+        return date(year, first, second) if month_first else date(year, second, first)
+    raise ValueError(cell)
 
 
 def as_date(value) -> date:
