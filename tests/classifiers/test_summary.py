@@ -42,7 +42,7 @@ def test_the_same_words_as_the_report():
     low, high = model.class_prior_range_
     assert range_sentence(low, high, model.certainty_) in said
     found = summarize(model, table, s)
-    assert f"compatible with {low:.1%} to {high:.1%}." in found["verdict"]["reason"]
+    assert f"{low:.1%} to {high:.1%}" in found["verdict"]["reason"]
     assert (found["certainty"]["low"], found["certainty"]["high"]) == (low, high)
     assert found["estimates"]["class_prior"] == model.class_prior_
 

@@ -251,16 +251,16 @@ def test_a_level_with_a_handful_of_rows_gets_no_ratio(sketched):
     table.loc[:11, "plan"] = "rare"
     table.loc[:11, "diagnosed"] = 0
     table.loc[0, "diagnosed"] = 1
-    model = sarem_of_table(["plan"], drop=LEFT_OUT).fit(table, table["diagnosed"])
-    s = table["diagnosed"].to_numpy()
-    parts = take_apart(model, table)
+    s, X = table["diagnosed"].to_numpy(), table.drop(columns=LEFT_OUT)
+    model = SARClassifier(["plan"], max_iter=20).fit(X, s)
+    parts = take_apart(model, X)
     posterior = parts.final.predict_posterior(parts.matrix, s)
     rows = {row["level"]: row for row in propensity_odds(parts, s == 1, posterior)}
     assert rows["plan = rare"]["few"]
     assert (rows["plan = rare"]["rows"], rows["plan = rare"]["labelled"]) == (12, 1)
     assert not any(rows[f"plan = {name}"]["few"] for name in ("none", "basic", "full"))
     assert list(rows)[-1] == "plan = rare"
-    page = report(model, table, s).to_html()
+    page = report(model, X, s).to_html()
     assert "Too few rows to say: 12 rows, 1 of them labelled." in page
     assert "&gt; 1000" not in page
 

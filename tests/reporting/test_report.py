@@ -95,29 +95,6 @@ def test_candidates_are_the_unlabelled_rows_of_highest_posterior(table, model, p
     assert shares == sorted(shares, reverse=True)
 
 
-def test_odds_ratios_are_those_of_the_propensity_model(table, model, page):
-    odds = {row["level"]: row for row in page.to_dict()["propensity"]["odds"]}
-    final, encoder = model[-1], model[0]
-    coef = dict(zip(final.propensity_features_, final.propensity_coef_[0], strict=True))
-    names = encoder.feature_names_out_
-    age = names.index("age")
-    low, high = table["age"].quantile([0.25, 0.75])
-    assert odds[f"age = {high:g}"]["against"] == f"{low:g}"
-    change = coef[age] * (high - low) / table["age"].std(ddof=0)
-    assert odds[f"age = {high:g}"]["odds_ratio"] == pytest.approx(np.exp(change))
-    share = table["plan"].value_counts(normalize=True)
-    deviation = np.sqrt(share * (1 - share))  # terms are standardised, marks too
-    plans = {
-        value: coef[names.index(f"plan={value}")] / deviation[value]
-        for value in ("none", "basic", "full")
-    }
-    average = sum(plans[value] * share[value] for value in plans)
-    assert odds["plan = full"]["odds_ratio"] == pytest.approx(np.exp(plans["full"] - average))
-    # A ratio of two values does not depend on the average.
-    ratio = odds["plan = full"]["odds_ratio"] / odds["plan = none"]["odds_ratio"]
-    assert ratio == pytest.approx(np.exp(plans["full"] - plans["none"]))
-
-
 def test_importance_finds_the_columns_that_matter(page):
     used = [row["attribute"] for row in page.to_dict()["classifier"]["importance"]]
     assert set(used[:3]) == {"smoker", "bmi", "pressure"}
@@ -228,11 +205,6 @@ def test_arrays_and_names(sketched):
     assert found["model"]["propensity_attributes"] == ["a", "b"]
     assert found["candidates"]["id"] == "row"
     assert int(found["candidates"]["rows"][0]["id"]) >= 1
-    odds = found["propensity"]["odds"]
-    assert [(row["level"], row["against"]) for row in odds] == [("a = 1", "0"), ("b = 1", "0")]
-    np.testing.assert_allclose(
-        [row["odds_ratio"] for row in odds], np.exp(model.propensity_coef_[0])
-    )
     assert "Read with care" not in page.to_html()
     with pytest.raises(ValueError, match="ids has 2 values, X has 3000 rows"):
         report(model, data.X, data.s, ids=[1, 2])

@@ -1,8 +1,6 @@
-"""What each attribute does: odds ratios of the logistic models, and use by any classifier."""
+"""What each attribute does: odds ratios of being labelled, and use by the class model."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,117 +16,63 @@ Z_95 = 1.96
 MAX_LEVELS = 10
 
 
-def propensity_odds(
-    parts: Parts,
-    labelled: np.ndarray,
-    posterior: np.ndarray,
-) -> list[dict]:
-    """Odds ratios of being labelled; empty where the propensity model is not logistic.
+def propensity_odds(parts: Parts, labelled: np.ndarray, posterior: np.ndarray) -> list[dict]:
+    """Odds ratios of being labelled with their intervals; empty where a model has no errors.
 
-    A level is compared only where both labelled rows and
-    hidden positives are enough to: an odds ratio is made of the two.
+    A level is compared only where both labelled rows and hidden positives are enough to: an odds
+    ratio is made of the two.
     """
-    final = parts.final
-    by_terms = isinstance(final, SARClassifier)
-    coef = getattr(final, "phi_" if by_terms else "propensity_coef_", None)
-    if coef is None or not len(parts.propensity_positions):
+    if not isinstance(parts.final, SARClassifier):
         return []
-    coef = np.ravel(coef)
-    if not by_terms and len(coef) != len(parts.propensity_positions):  # a model of its own terms
-        return []
-    levels = _Levels(parts, labelled, labelled, np.where(labelled, 0.0, posterior))
-    rows = []
+    rows, hidden = [], np.where(labelled, 0.0, posterior)
     for attribute in parts.propensity_attributes:
-        if by_terms:
-            effect = _of_terms(final, attribute, coef)
-        else:
-            here = np.flatnonzero(np.isin(parts.propensity_positions, attribute.positions))
-            effect = _Effect(attribute.encode, coef[here], mark=_mark(parts, attribute))
-        rows += _odds_of(levels, attribute, effect)
+        effect = _Effect(attribute, parts.final, labelled, hidden)
+        rows += _number_odds(effect) if attribute.numeric else _level_odds(effect)
     return rows
 
 
 @dataclass
 class _Effect:
-    """What an attribute adds to a logit: ``columns`` of its values times ``coef``."""
+    """What an attribute adds to the logit of being labelled, and the rows behind its values."""
 
-    columns: Callable[[Any], np.ndarray]
-    coef: np.ndarray
-    covariance: np.ndarray | None = None
-    mark: float = 1.0  # what the column of a number's gaps changes by
+    attribute: Attribute
+    final: SARClassifier
+    labelled: np.ndarray
+    hidden: np.ndarray
 
-    def change(self, row: np.ndarray) -> tuple[float, float | None]:
-        """Of the logit, where the columns change by ``row``; and its standard error."""
-        if self.covariance is None:
-            return float(row @ self.coef), None
-        return float(row @ self.coef), float(np.sqrt(row @ self.covariance @ row))
+    def __post_init__(self):
+        (self.position,) = self.attribute.positions
+        here = np.flatnonzero(self.final.attributes_.column == self.position)
+        self.terms = self.final.attributes_.part(here)
+        self.phi = self.final.phi_[here]
+        self.covariance = self.final.phi_covariance_[np.ix_(here, here)]
 
+    def columns(self, values) -> np.ndarray:
+        """The terms of values."""
+        wide = np.zeros((len(values), self.position + 1))
+        wide[:, self.position] = self.attribute.encode(values)[:, 0]
+        return self.terms.transform(wide)
 
-def _mark(parts: Parts, attribute: Attribute) -> float:
-    """How much the column of gaps is larger where there is one."""
-    if parts.encoder is None or not parts.encoder.terms or not len(attribute.positions):
-        return 1.0
-    return float(1 / parts.encoder.terms_.scale[attribute.positions[-1]])
-
-
-def _of_terms(final: SARClassifier, attribute: Attribute, phi: np.ndarray) -> _Effect:
-    """The same where the attribute enters by terms; gaps and levels among them."""
-    (position,) = attribute.positions
-    here = np.flatnonzero(final.attributes_.column == position)
-    own = final.attributes_.part(here)
-
-    def columns(values) -> np.ndarray:
-        wide = np.zeros((len(values), position + 1))
-        wide[:, position] = attribute.encode(values)[:, 0]
-        return own.transform(wide)
-
-    covariance = final.phi_covariance_[np.ix_(here, here)]
-    return _Effect(columns, phi[here], covariance, 1 / own.scale[-1])
-
-
-class _Levels:
-    """The values of attributes, and how many cases of either kind stand behind each."""
-
-    def __init__(self, parts: Parts, labelled, cases: np.ndarray, others: np.ndarray):
-        self.parts, self._labelled = parts, labelled
-        self._cases, self._others = cases, others
-
-    def row(
-        self,
-        attribute: Attribute,
-        name: str,
-        against: str,
-        change: tuple[float, float | None],
-        where,
-    ) -> dict:
-        """An odds ratio; ``where`` are the rows, one mask for each side that must be filled."""
-        cells = [float(np.sum(n[rows])) for rows in where for n in (self._cases, self._others)]
-        first, (logit, error) = where[0], change
-        row = {
-            "attribute": attribute.name,
-            "level": name,
+    def row(self, level: str, against: str, change: np.ndarray, *where: np.ndarray) -> dict:
+        """An odds ratio, where the terms change; each of the rows ``where`` must have cases."""
+        logit, error = change @ self.phi, np.sqrt(change @ self.covariance @ change)
+        ends = np.exp(np.clip(logit + Z_95 * error * np.array([0, -1, 1]), -700, 700))
+        cells = [each[rows].sum() for rows in where for each in (self.labelled, self.hidden)]
+        return {
+            "attribute": self.attribute.name,
+            "level": level,
             "against": against,
-            "numeric": attribute.numeric and not name.endswith(MISSING),
-            "odds_ratio": _exp(logit),
-            "rows": int(np.sum(first)),
-            "labelled": int(np.sum(self._labelled[first])),
-            "few": min(cells) < ENOUGH,
+            "numeric": self.attribute.numeric and not level.endswith(MISSING),
+            **dict(zip(("odds_ratio", "low", "high"), map(float, ends), strict=True)),
+            "rows": int(where[0].sum()),
+            "labelled": int(self.labelled[where[0]].sum()),
+            "few": bool(min(cells) < ENOUGH),
         }
-        if error is not None:
-            row |= {"low": _exp(logit - Z_95 * error), "high": _exp(logit + Z_95 * error)}
-        return row
 
 
-def _exp(logit: float) -> float:
-    return float(np.exp(np.clip(logit, -700, 700)))
-
-
-def _odds_of(levels: _Levels, attribute: Attribute, effect: _Effect) -> list[dict]:
+def _level_odds(effect: _Effect) -> list[dict]:
     """One row per value that can be compared, each against what is said in ``against``."""
-    if not len(effect.coef):
-        return []
-    if attribute.numeric:
-        return _number_odds(levels, attribute, effect)
+    attribute = effect.attribute
     values = attribute.distinct.tolist()
     columns, pool = np.unique(effect.columns(values), axis=0, return_inverse=True)
     names = [
@@ -136,19 +80,13 @@ def _odds_of(levels: _Levels, attribute: Attribute, effect: _Effect) -> list[dic
         for codes in (np.flatnonzero(pool == k) for k in range(len(columns)))
     ]
     where = [pool[attribute.codes] == k for k in range(len(columns))]
+    levels = [f"{attribute.name} = {name}" for name in names]
     if len(names) == 2:  # the second one has the larger mark
-        change, other = effect.change(columns[1] - columns[0]), names[0]
-        return [levels.row(attribute, f"{attribute.name} = {names[1]}", other, change, where[::-1])]
+        return [effect.row(levels[1], names[0], columns[1] - columns[0], *where[::-1])]
     average = np.array([rows.mean() for rows in where]) @ columns
     rows = [
-        levels.row(
-            attribute,
-            f"{attribute.name} = {name}",
-            "the average row",
-            effect.change(column - average),
-            (here,),
-        )
-        for name, column, here in zip(names, columns, where, strict=True)
+        effect.row(level, "the average row", column - average, here)
+        for level, column, here in zip(levels, columns, where, strict=True)
     ]
     # What cannot be said comes last: few rows make the wildest ratios.
     rows.sort(key=lambda row: (row["few"], -row["odds_ratio"]))
@@ -160,18 +98,16 @@ def _odds_of(levels: _Levels, attribute: Attribute, effect: _Effect) -> list[dic
     return known
 
 
-def _number_odds(levels: _Levels, attribute: Attribute, effect: _Effect) -> list[dict]:
+def _number_odds(effect: _Effect) -> list[dict]:
     """A typical high value against a typical low one, in the units of the table; then gaps."""
-    known = ~np.isnan(attribute.values)
-    low, high = typical_values(attribute.values[known])
+    name, known = effect.attribute.name, ~np.isnan(effect.attribute.values)
+    low, high = typical_values(effect.attribute.values[known])
     columns = effect.columns([low, high])
-    name = f"{attribute.name} = {number_text(high)}"
-    change = effect.change(columns[1] - columns[0])
-    rows = [levels.row(attribute, name, number_text(low), change, (known,))]
-    if len(effect.coef) > 1:  # a further column says that the number is missing
-        name = f"{attribute.name} {MISSING}"
-        change = effect.change(np.eye(len(effect.coef))[1] * effect.mark)
-        rows.append(levels.row(attribute, name, "rows where it is known", change, (~known,)))
+    change = columns[1] - columns[0]
+    rows = [effect.row(f"{name} = {number_text(high)}", number_text(low), change, known)]
+    if len(change) > 1:  # a further column says that the number is missing
+        change = np.eye(len(change))[1] / effect.terms.scale[-1]
+        rows.append(effect.row(f"{name} {MISSING}", "rows where it is known", change, ~known))
     return rows
 
 

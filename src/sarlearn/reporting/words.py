@@ -13,7 +13,6 @@ from sarlearn._words import (
     listed,
     number_text,
     odds_sentence,
-    range_sentence,
 )
 
 # By a learner's ``certainty_``: the verdict, and what the page colours by.
@@ -123,7 +122,10 @@ def _how_sure(summary: dict[str, Any], certainty: dict[str, Any]) -> str:
     if certainty["labels_only"] is not None:
         return known_sentence(low, high, certainty["labels_only"])
     if certainty["word"] == "not at all":
-        return range_sentence(low, high, certainty["word"])
+        return (
+            f"Class priors of {low:.1%} to {high:.1%} are compatible with the data. How groups "
+            "compare, and which rows are the likelier positives, is better known."
+        )
     return (
         f"{summary['estimates']['fitted_class_prior']:.1%} of all {summary['nouns']['rows']} are "
         f"estimated to be {summary['nouns']['positive']} (class prior); the data are compatible "
@@ -262,7 +264,7 @@ def brief(summary: dict[str, Any]) -> list[str]:
     lines = [text["headline"]]
     if verdict is not None:
         lines.append(f"{verdict['name']}: {verdict['reason']}")
-    if not nothing_said(summary):
+    if verdict is None or verdict["kind"] != "open":
         lines += [text["overlooked"], text["review"]]
     if verdict is not None:
         lines += [f"Next: {verdict['next']}", verdict["command"] and f"  {verdict['command']}"]
