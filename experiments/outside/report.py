@@ -71,7 +71,7 @@ PU_BENCH = """
 Chen et al., ICLR 2026: 18 methods, SAR-EM not among them, on images, texts and three tables, of
 which Mushrooms is among our data (Spambase and Connect-4 are not). The benchmark's methods are
 PyTorch trainers; what runs here is our reading of its labellings with our learners in the place of
-a trainer, {seeds} seeds of its ten. Labelled positives are collected beside all training rows:
+a trainer; seeds: {seeds} of its ten. Labelled positives are collected beside all training rows:
 at random, or the surer ("lbe A"), the less sure ("lbe B"), or each with its probability ("pusb"),
 by a logistic regression on the true classes. Accuracy on a fifth of the rows. All methods of the
 benchmark are told the class prior; of ours those that say so.
@@ -96,7 +96,7 @@ def pu_bench(tables: Path) -> str:
     """Accuracy by mechanism and label frequency."""
     rows = cells(tables, "pu_bench")
     if rows.empty:
-        return PU_BENCH.split(", {seeds}")[0] + ".\n\nNot measured yet.\n"
+        return PU_BENCH.split("; seeds")[0] + ".\n\nNot measured yet.\n"
     by = rows.pivot_table(
         index=["mechanism", "frequency"], columns="method", values="accuracy", sort=False
     )

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWar
 @pytest.fixture(scope="module")
 def code():
     """What the first block defines."""
-    first, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    first, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict = {}
     exec(compile(first, str(PAGE), "exec"), names)
     return names
@@ -35,12 +35,24 @@ def rows():
 
 
 def test_the_example_of_the_page_runs(code, capsys):
-    _, example = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile(example, str(PAGE), "exec"), dict(code))
-    positive, propensity, iterations = map(float, capsys.readouterr().out.split())
+    _, *examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    names = dict(code)
+    for example in examples:
+        exec(compile(example, str(PAGE), "exec"), names)
+    first, second = capsys.readouterr().out.splitlines()
+    positive, propensity, iterations = map(float, first.split())
     assert 0.4 < positive < 0.6
     assert 0.4 < propensity < 0.7
     assert iterations > 10
+    alpha, least, weighted, ratio, told = map(float, second.split())
+    y, s, group = names["y"], names["s"], names["group"]
+    assert alpha == pytest.approx(y[~s].mean(), abs=0.15)
+    assert least == 1
+    # Weighting by propensities that were learned carries their error; the prior of two samples not.
+    assert weighted == pytest.approx(y.mean(), abs=0.15)
+    assert told == pytest.approx(y.mean(), abs=0.1)
+    truth = y[group == 1].mean() / y[group == 0].mean()
+    assert 0.8 < ratio / truth < 1.6
 
 
 def test_the_call_of_later_studies(code, rows):
