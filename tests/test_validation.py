@@ -1,6 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
+import sarlearn
 from sarlearn._validation import (
     check_propensity,
     check_weights,
@@ -141,3 +144,25 @@ def test_weights():
     np.testing.assert_array_equal(check_weights([1, 2, 0], X), [1.0, 2.0, 0.0])
     with pytest.raises(ValueError, match="Negative"):
         check_weights([1, -1, 1], X)
+
+
+@pytest.mark.parametrize(
+    ("X", "what"),
+    [
+        (pd.DataFrame({"a": ["x", "y"] * 20, "b": range(40)}), "words"),
+        (pd.DataFrame({"a": [1.0, None] * 20, "b": range(40)}), "gaps"),
+        (np.array([["x", "y"]] * 40), "words"),
+        (np.array([[1.0, np.nan]] * 40), "gaps"),
+        (sparse.csr_matrix([[1.0, np.nan]] * 40), "gaps"),
+    ],
+)
+def test_words_and_gaps_point_to_what_takes_them(X, what):
+    s = np.tile([0, 1], 20)
+    with pytest.raises(ValueError, match=f"X has {what}, .*SARClassifier takes a data"):
+        sarlearn.SAREMClassifier().fit(X, s)
+
+
+def test_other_mistakes_do_not():
+    with pytest.raises(ValueError, match="inconsistent") as caught:
+        sarlearn.SAREMClassifier().fit([[1.0], [2.0]], [0, 1, 1])
+    assert "SARClassifier takes" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""``score`` of every learner: how well labels are explained, not how well they are copied."""
+"""What every learner does: ``score``, how well labels are explained, and a summary in words."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,10 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+import sarlearn
 from conftest import make_pu
 from sarlearn import classifiers
+from sarlearn._words import range_sentence
 from sarlearn.baselines import PUSBClassifier, ThresholdClassifier
 from sarlearn.classifiers import (
     KnownPropensityClassifier,
@@ -16,6 +18,8 @@ from sarlearn.classifiers import (
     SARClassifier,
     SAREMClassifier,
 )
+from sarlearn.reporting import summarize
+from table_data import patients
 
 pytestmark = pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
 LEARNERS = [getattr(classifiers, name) for name in classifiers.__all__]
@@ -127,3 +131,39 @@ def test_dask_scores_where_rows_lie(data):
     with dask.config.set(scheduler="synchronous"):
         assert model.score(X, s) == pytest.approx(model.score(data.X, data.s))
         assert model.score(X, s, w) == pytest.approx(model.score(data.X, data.s, weight))
+
+
+SUMMARISED = {
+    "SAREMClassifier": {"propensity_features": [0]},
+    "SARClassifier": {"propensity_features": [0]},
+    "KnownPropensityClassifier": {},
+    "MultiSCARClassifier": {},
+    "SCARClassifier": {"random_state": 0},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SUMMARISED)
+def test_every_learner_has_a_summary(name):
+    data = make_pu(400, 3)
+    model = getattr(sarlearn, name)(**SUMMARISED[name]).fit(data.X, data.s)
+    text = model.summary()
+    assert text.startswith(
+        f"{name}: an estimated {model.class_prior_:.1%} of the rows are positive"
+    )
+    assert f"{model.label_frequency_:.1%} of the positives are labelled" in text
+    assert ("One more of x0 multiplies the odds" in text) == hasattr(model, "propensity_coef_")
+
+
+def test_the_same_words_as_the_report():
+    """One implementation: the range in a summary is the terminal's and the report's."""
+    table = patients(800)[0].drop(columns="patient_id")
+    s = table.pop("diagnosed")
+    model = sarlearn.SARClassifier(["age", "plan", "smoker"]).fit(table, s)
+    said = model.summary()
+    low, high = model.class_prior_range_
+    assert range_sentence(low, high, model.certainty_) in said
+    found = summarize(model, table, s)
+    assert f"{low:.1%} to {high:.1%}" in found["verdict"]["reason"]
+    assert (found["certainty"]["low"], found["certainty"]["high"]) == (low, high)
+    assert found["estimates"]["class_prior"] == model.class_prior_
