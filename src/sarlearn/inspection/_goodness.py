@@ -8,11 +8,11 @@ from scipy.special import logit
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.label_model import LabelModel, Penalties
 from sarlearn._engine.leakage import leaking
+from sarlearn._engine.likelihood import label_odds, label_residual, sigmoids
 from sarlearn._engine.terms import Terms
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.style import BLUE, MUTED, ORANGE, tidy
 from sarlearn._words import listed
-from sarlearn.inspection._label_sums import LabelGrid, label_grid, nonlinear_terms, score_sums
 
 __all__ = ["GoodnessOfFit", "GoodnessOfFitDisplay", "goodness_of_fit"]
 
@@ -21,6 +21,14 @@ __all__ = ["GoodnessOfFit", "GoodnessOfFitDisplay", "goodness_of_fit"]
 DRIVER, NONLINEAR, MISFIT = 4.5, 7.0, 5.0
 # Score tests look at so many rows, however many there are.
 MAX_ROWS = 2000
+# Labels expected in a stratum may be wrong by this share before it counts: with millions of rows
+# every model is refuted, and few of them matter. Strata with less variance say nothing.
+TOLERANCE, LEAST_VARIANCE = 0.05, 0.5
+# Strata of the misfit: quantiles of the class probability by quantiles of the propensity.
+N_PROBABILITIES, N_PROPENSITIES = 6, 4
+# A column carried by fewer rows than this, weighted by what they tell, is not tested; and
+# standardised columns are cut before they are squared: the test is of curvature, not of outliers.
+LEAST_ROWS, CUT = 20, 4.0
 # On slopes of the label model, in standardised terms: hardly any.
 RIDGE = 1e-2
 
@@ -237,20 +245,86 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)
-    grid = label_grid(_logit(parts.probability()), _logit(parts.propensity()), labelled)
+    told = parts.probability(), parts.propensity(), labelled
     rows = sample_rows(labelled)
     terms, names = _terms(parts, rows)
     Z, labelled = terms.transform(parts.rows(rows)), labelled[rows]
     driver_z, nonlinear_z = _score_tests(parts, Z, terms.column, labelled, rows)
     return GoodnessOfFit(
-        misfit=grid.misfit,
-        by_score=_table(grid.strata(n_bins, 1)),
-        by_propensity=_table(grid.strata(1, 5)),
+        misfit=misfit(strata(*told, N_PROBABILITIES, N_PROPENSITIES)),
+        by_score=strata(*told, n_bins, 1),
+        by_propensity=strata(*told, 1, 5),
         drivers=_named(names, driver_z, DRIVER),
         nonlinear=_named(names, nonlinear_z, NONLINEAR),
         leaks={names[j]: area for j, area in leaking(Z, labelled)},
         flexible=not hasattr(parts.final, "coef_"),
     )
+
+
+def strata(f, e, labelled, n_probabilities: int, n_propensities: int) -> dict[str, np.ndarray]:
+    """Labels observed and expected by quantiles of ``f`` and of ``e``; no stratum is empty."""
+    place = _quantile(f, n_probabilities) * n_propensities + _quantile(e, n_propensities)
+    _, code, rows = np.unique(place, return_inverse=True, return_counts=True)
+    chance = f * e
+    return {
+        "rows": rows,
+        "observed": np.bincount(code, labelled),
+        "expected": np.bincount(code, chance),
+        "variance": np.bincount(code, chance * (1 - chance)),
+        "probability": np.bincount(code, f) / rows,
+        "propensity": np.bincount(code, e) / rows,
+    }
+
+
+def _quantile(values: np.ndarray, n: int) -> np.ndarray:
+    """In which of ``n`` quantiles each value lies; equal values lie in one."""
+    inner = np.quantile(values, np.arange(1, n) / n, method="lower")
+    return np.searchsorted(np.unique(inner), values, side="left")
+
+
+def misfit(table: dict[str, np.ndarray]) -> float:
+    """Squared differences of observed and expected labels, standardised: 0 on average, and above 2
+    in few samples from the model itself."""
+    some = table["variance"] > LEAST_VARIANCE
+    if not some.any():
+        return 0.0
+    observed, expected, variance = (
+        table[name][some] for name in ("observed", "expected", "variance")
+    )
+    squares = (observed - expected) ** 2 / (variance + (TOLERANCE * expected) ** 2)
+    return float((squares.sum() - len(squares)) / np.sqrt(2 * len(squares)))
+
+
+def score_tests(eta, zeta, labelled, attributes, tried, *, of_class: bool) -> np.ndarray:
+    """Whether columns belong into the logit of ``f`` (``of_class``) or of ``e``.
+
+    Each gets a number that is standard normal where the column has nothing to add. The design is
+    that of the label model: the score and an intercept in ``f``, the propensity attributes and an
+    intercept in ``e``. With ``P = f e``, a column ``z`` enters the likelihood's gradient as
+    ``r (1-f) z`` or ``r (1-e) z``, ``r`` being 1 where labelled and ``-P/(1-P)`` elsewhere, and its
+    information as the square with weight ``P/(1-P)``; of both, what the design explains is left
+    out. Zero where that leaves nothing, or where so few rows carry the column that nothing is
+    normal about it.
+    """
+    (f, not_f), (e, not_e) = sigmoids(np.asarray(eta)), sigmoids(np.asarray(zeta))
+    odds = label_odds(f, not_f, e, not_e)
+    residual = label_residual(odds, labelled)
+    ones = np.ones((len(f), 1))
+    design = np.hstack([np.asarray(eta)[:, None], ones, attributes, ones])
+    design[:, :2] *= not_f[:, None]
+    design[:, 2:] *= not_e[:, None]
+    columns = tried * (not_f if of_class else not_e)[:, None]
+    weighted = design * odds[:, None]
+    of_design, cross = weighted.T @ design, weighted.T @ columns
+    scale = 1 / np.sqrt(np.maximum(of_design.diagonal(), 1e-300))
+    inverse = np.linalg.pinv(of_design * scale * scale[:, None], rcond=1e-10)
+    projection = scale[:, None] * (inverse @ (cross * scale[:, None]))
+    information = odds @ columns**2
+    left = information - np.einsum("ij,ij->j", cross, projection)
+    gradient = residual @ columns - projection.T @ (residual @ design)
+    many = information**2 > LEAST_ROWS * (odds**2 @ columns**4)
+    new = many & (left > 1e-6 * information)
+    return np.where(new, gradient / np.sqrt(np.where(new, left, 1.0)), 0.0)
 
 
 def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
@@ -275,33 +349,18 @@ def _score_tests(parts: Parts, Z, column, labelled, rows) -> tuple[np.ndarray, n
     slope of the class logit and the propensity move there first.
     """
     of_propensity = np.isin(column, parts.propensity_positions)
-    eta, B = _logit(parts.probability()[rows]), Z[:, of_propensity]
+    eta = logit(np.clip(parts.probability()[rows], 1e-9, 1 - 1e-9))
+    B = Z[:, of_propensity]
     scored = RowBlocks(eta[:, None]).attach(score=eta[:, None], Xe=B, labelled=labelled)
     labels = LabelModel(scored, Penalties(RIDGE, towards=1.0, ridge_e=RIDGE), positive=True)
     found = labels.fit(labels.start())
     eta = found.weights[0] * eta + found.intercept
     at = eta, B @ found.phi[:-1] + found.phi[-1], labelled, B
     driver_z, nonlinear_z = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
-    driver_z[~of_propensity] = score_sums(*at, Z[:, ~of_propensity], of_class=False).z
+    driver_z[~of_propensity] = score_tests(*at, Z[:, ~of_propensity], of_class=False)
     if hasattr(parts.final, "coef_"):
-        nonlinear_z = score_sums(*at, nonlinear_terms(Z), of_class=True).z
+        nonlinear_z = score_tests(*at, np.clip(Z, -CUT, CUT) ** 2, of_class=True)
     return driver_z, nonlinear_z
-
-
-def _logit(probability) -> np.ndarray:
-    return logit(np.clip(probability, 1e-9, 1 - 1e-9))
-
-
-def _table(strata: LabelGrid) -> dict[str, np.ndarray]:
-    rows = strata.weight.ravel()
-    return {
-        "rows": rows,
-        "observed": strata.observed.ravel(),
-        "expected": strata.expected.ravel(),
-        "variance": strata.variance.ravel(),
-        "probability": strata.probability.ravel() / rows,
-        "propensity": strata.propensity.ravel() / rows,
-    }
 
 
 def _named(names, z: np.ndarray, least: float) -> dict[str, float]:
