@@ -11,6 +11,8 @@ from conftest import make_pu
 from evidence_reference import Reference
 from sarlearn import KnownPropensityClassifier, SARClassifier, SAREMClassifier
 from sarlearn._engine import likelihood
+from sarlearn._engine.blocks import RowBlocks
+from sarlearn._engine.em import ScarTargets
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn.audit import class_prior_from_audit, suggest_audit
 
@@ -151,10 +153,19 @@ def test_any_cut_of_the_rows_and_weights_as_repetition(data):
     np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-6)
 
 
+def test_the_start_takes_audited_rows_as_they_are(data):
+    rows = RowBlocks(data.X).attach(labelled=data.s, audited=data.audited)
+    targets = np.concatenate(rows.each(ScarTargets(np.zeros(7), 1.0)))
+    seen = ~np.isnan(data.audited)
+    np.testing.assert_array_equal(targets[seen], data.audited[seen])
+    np.testing.assert_array_equal(targets[data.s], 1.0)
+    np.testing.assert_allclose(targets[~seen & ~data.s], np.exp(-1))
+
+
 def test_rows_of_weight_zero_are_absent(data):
-    weight = np.where(np.arange(900) < 600, 1.0, 0.0)
+    weight = np.where(np.arange(900) % 3 == 1, 0.0, 1.0)
     a = SAREMClassifier(data.columns).fit(data.X, data.s, weight, audited=data.audited)
-    part = slice(600)
+    part = weight > 0
     b = SAREMClassifier(data.columns).fit(data.X[part], data.s[part], audited=data.audited[part])
     np.testing.assert_allclose(a.coef_, b.coef_)
     assert a.n_audited_ == b.n_audited_

@@ -68,6 +68,17 @@ def test_the_maximum_is_that_of_a_plain_solver(form):
     assert model.converged_
 
 
+def test_rows_of_weight_zero_are_absent():
+    X, y, s, Z, rng = simulate(3, n=300)
+    known = np.where((np.nansum(s, axis=1) == 0) & (rng.random(300) < 0.3), y, np.nan)
+    weight = np.where(np.arange(300) % 3 == 1, 0.0, 1.0)
+    kept = weight > 0
+    found = RepeatedSARClassifier([2]).fit(X, s, Z, sample_weight=weight, audited=known)
+    some = RepeatedSARClassifier([2]).fit(X[kept], s[kept], Z[kept], audited=known[kept])
+    np.testing.assert_allclose(parameters(found), parameters(some), rtol=1e-6)
+    assert found.n_audited_ == some.n_audited_
+
+
 def test_the_reference_has_the_right_derivatives():
     X, y, s, Z, rng = simulate(2, n=60)
     known = np.where((np.nansum(s, axis=1) == 0) & (rng.random(60) < 0.3), y, np.nan)
