@@ -165,6 +165,8 @@ def of_python(folder):
     )
     table.assign(a=[{"q": 1}] * 400).to_parquet(folder / "records.parquet")
     table.assign(a=pd.Timedelta(1, "D")).to_parquet(folder / "times.parquet")
+    table.assign(a="word").to_csv(folder / "words.csv", index=False)
+    table.assign(d=0, s=0, a=pd.Timestamp("2020-01-01")).to_parquet(folder / "dates.parquet")
     table.assign(s=[[1]] * 400).to_parquet(folder / "lists.parquet")
     fit = ("fit", "days.csv", "--label", "s", "-o", "days.skops")
     assert command(*fit, cwd=folder).returncode == 0
@@ -182,6 +184,8 @@ def of_python(folder):
             "ElkanNoto, which gives no",
         ),
         (("predict", "abc.skops", "records.parquet", "-o", "p.csv"), "'a' holds lists or records"),
+        (("predict", "abc.skops", "words.csv", "-o", "p.csv"), "'a' holds words; the model takes"),
+        (("predict", "days.skops", "dates.parquet", "-o", "p.csv"), "'a' held numbers when"),
         (("predict", "abc.skops", "times.parquet", "-o", "p.csv"), "'a' holds dates or times"),
         (
             ("fit", "lists.parquet", "--label", "s", "--batches", "-o", "l.skops"),

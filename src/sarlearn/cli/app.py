@@ -76,7 +76,9 @@ POSITIVE_NOUN = click.option("--positive-noun", help="What positive ones are, fo
 OUTPUT = click.option("-o", "--output", required=True, type=click.Path(), help="File to write.")
 FORCE = click.option("--force", is_flag=True, help="Replace output files that exist.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of what is drawn.")
+SEED = click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of what is drawn."
+)
 MAX_ITER = click.option(
     "--max-iter",
     type=click.IntRange(min=1),

@@ -229,7 +229,7 @@ def cluster(address: str) -> Iterator[Any]:
             address = stack.enter_context(LocalCluster(dashboard_address=":0", silence_logs=50))
         try:
             client = stack.enter_context(Client(address, timeout=ANSWER_WITHIN))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter where it is no address
             raise ValueError(f"--dask: no scheduler answers at {address}.") from error
         print(f"Dask dashboard: {client.dashboard_link}", file=sys.stderr)
         yield client

@@ -235,17 +235,20 @@ def features(model, frame):
         raise ValueError(f"The model uses columns that the table lacks. {told}")
     chosen = table.select(list(names))
     for series in chosen.iter_columns() if encoder_of(model) is None else ():
-        _refuse_what_is_no_cell(series, isinstance(model, Pipeline))
+        _refuse_what_is_no_number(series)
     return chosen.to_pandas() if table.implementation.is_pyarrow() else chosen.to_native()
 
 
-def _refuse_what_is_no_cell(series, prepared: bool) -> None:
-    """Lists and records; and times, unless steps before the learner may take them."""
+def _refuse_what_is_no_number(series) -> None:
+    """Lists, records, dates and words, for a model that reads no tables."""
     first = next((value for value in series.head(100).to_list() if value is not None), None)
+    what = "words" if isinstance(first, str) else ""
     if isinstance(first, list | tuple | dict | set | np.ndarray):
-        raise ValueError(f"Column {series.name!r} holds lists or records, and not one value.")
-    if series.dtype.is_temporal() and not prepared:
-        raise ValueError(f"Column {series.name!r} holds dates or times; the model takes numbers.")
+        what = "lists or records"
+    if series.dtype.is_temporal():
+        what = "dates or times"
+    if what:
+        raise ValueError(f"Column {series.name!r} holds {what}; the model takes numbers.")
 
 
 def _unknown_values(model, frame) -> dict[str, list[str]]:

@@ -178,7 +178,10 @@ class LabelledTable:
 def weights_of(frame, name: str) -> np.ndarray:
     """How many rows each row stands for; refuses gaps and negative numbers."""
     check_columns(frame, weight=[name])
-    weight = numbers(as_frame(frame)[name])
+    try:
+        weight = numbers(as_frame(frame)[name])
+    except ValueError:
+        raise ValueError(f"--weight: the column {name!r} must hold numbers.") from None
     bad = ~(weight >= 0)  # also true for a gap
     if bad.any():
         row = int(np.argmax(bad))

@@ -277,6 +277,10 @@ def numbers(series, style: NumberStyle | None = None, strays: Counter | None = N
     """
     if series.dtype.is_float() or series.dtype.is_integer():
         values = np.asarray(series.to_numpy(), dtype=np.float64)
+    elif series.dtype.is_temporal():
+        raise ValueError(
+            f"Column {series.name!r} held numbers when the model was fitted; now it holds dates."
+        )
     else:
         values = _numbers_in_cells(series, style, Counter() if strays is None else strays)
     if np.isinf(values).any():
