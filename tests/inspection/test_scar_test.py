@@ -76,11 +76,11 @@ def test_labels_are_simulated_from_both_models():
     columns = np.array([2])
     test = _Test(X, columns, 10.0, None)
     null = test.null.fit(s)
-    f, e = test.null.probabilities(null.parameters)
+    f, e = test.null.probabilities(null.theta)
     counts = []
     test.statistic = lambda labelled, start: (counts.append(labelled.sum()), None)
     for seed in range(40):
-        _simulated(test, null.parameters, np.random.default_rng(seed))
+        _simulated(test, null.theta, np.random.default_rng(seed))
     assert np.mean(counts) == pytest.approx(np.sum(f * e), abs=4 * np.sqrt(s.sum() / 40))
 
 

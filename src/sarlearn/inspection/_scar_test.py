@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from sarlearn._engine.joint import JointLogistic, climb_nested, nest
+from sarlearn._engine.joint import JointLogistic
 from sarlearn._engine.rows import moderate
 from sarlearn._validation import check_groups
 from sarlearn._view.draw import draw_null
@@ -198,17 +198,17 @@ def scar_test(
     scaled = StandardScaler(with_mean=False).fit_transform(moderated)
     test = _Test(scaled, columns, C, extra)
     null = test.null.fit(rows.labelled)
-    statistic, alternative = test.statistic(rows.labelled, null.parameters)
-    simulate = partial(_simulated, test, null.parameters)
+    statistic, alternative = test.statistic(rows.labelled, null.theta)
+    simulate = partial(_simulated, test, null.theta)
     drawn = np.array(run_all(simulate, draws, n_jobs, "SCAR test"))
-    prior = test.null.class_prior(null.parameters)
+    prior = float(np.mean(test.null.probabilities(null.theta)[0]))
     return SCARTestResult(
         statistic=statistic,
         p_value=float(1 + np.sum(drawn >= statistic)) / (n_draws + 1),
         features=[rows.name(j) for j in columns],
         label_frequency=float(rows.labelled.mean()) / prior,
         class_prior=prior,
-        class_prior_alternative=test.alternative.class_prior(alternative),
+        class_prior_alternative=float(np.mean(test.alternative.probabilities(alternative)[0])),
         null_statistics=drawn,
     )
 
@@ -217,17 +217,14 @@ class _Test:
     """Both models on the same rows."""
 
     def __init__(self, X, columns, C, extra):
-        none = np.empty(0, dtype=np.intp)
-        self.null = JointLogistic(X, none, C=C, propensity_C=C, extra=extra)
-        self.alternative = JointLogistic(X, np.array(columns), C=C, propensity_C=C, extra=extra)
-        self._columns = columns
+        self.null = JointLogistic(X, columns[:0], C=C, extra=extra)
+        self.alternative = JointLogistic(X, columns, C=C, extra=extra)
 
     def statistic(self, labelled, start) -> tuple[float, np.ndarray]:
         """The ratio, from a start of the null; the alternative starts at the null's maximum."""
         null = self.null.climb(start, labelled)
-        start = nest(null.parameters, self.null.n_theta, [], self._columns)
-        found = climb_nested(self.alternative, start, labelled)
-        return max(2 * (found.value - null.value), 0.0), found.parameters
+        found = self.alternative.fit_from_scar(null.theta, labelled)
+        return max(2 * (null.value - found.value), 0.0), found.theta
 
 
 def _simulated(test: _Test, parameters: np.ndarray, rng: np.random.Generator) -> float:
