@@ -1,5 +1,6 @@
 """Cells whose columns nobody named: what a learner says that is told nothing."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,27 @@ def measure(
 ) -> dict[str, Any]:
     """Fit one learner; its class prior, range and warnings, and how far off its propensity is."""
     given = drawn(data_set, case, draw, seed, max_rows)
+    if learner == "PULSNAR":
+        return _by_pulsnar(given)
     model = learner_of(learner, given)
     found = judge(model, given)
     e = model.predict_propensity(given.X)[given.y]
     return found | {"propensity_error": float(np.mean(np.abs(e - given.propensity[given.y])))}
+
+
+def _by_pulsnar(given: cases.Case) -> dict[str, Any]:
+    from .pulsnar import pulsnar
+
+    began = time.process_time()
+    found = pulsnar(given.X, given.s)
+    return {
+        "rows": len(given.s),
+        "labels": int(given.s.sum()),
+        "truth": float(given.y.mean()),
+        "class_prior": found,
+        "guess": min(1.0, 2 * float(given.s.mean())),
+        "cpu_seconds": time.process_time() - began,
+    }
 
 
 def learner_of(name: str, given: cases.Case):
