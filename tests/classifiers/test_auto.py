@@ -217,6 +217,27 @@ def test_labels_that_follow_columns_are_told(data):
     assert found.certainty_ != "well"
 
 
+def test_labels_that_follow_columns_are_told_where_none_is_named():
+    """On most data sets of strong labelling, and on few where labels fall at random."""
+    told = {1.5: 0, 0.0: 0}
+    for slope in told:
+        for seed in range(4):
+            X, _, s = made(slope=slope, seed=seed)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = SARClassifier(()).fit(X, s)
+            text = " ".join(str(one.message) for one in caught)
+            if "do not seem to fall at random" in text:
+                told[slope] += 1
+                assert len(caught) == 1
+                assert '(or "auto")' in text
+                assert found.certainty_ != "well"
+                assert "x0" in text or not slope
+            assert found.propensity_features_.tolist() == []
+    assert told[1.5] >= 3
+    assert told[0.0] <= 2
+
+
 def test_certainty_is_not_the_best_word_where_labels_follow_columns(monkeypatch):
     """Also where the range is narrow: here by a class prior that is known but for a little."""
     X, y, s = made(3000)

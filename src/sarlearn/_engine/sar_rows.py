@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from sarlearn._engine.auto import Member, average, cautious, members, renumbered
+from sarlearn._engine.auto import (
+    Member,
+    Unnamed,
+    average,
+    cautious,
+    follows,
+    members,
+    renumbered,
+)
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import deal_folds, fold_of, hash_rows, joined, mixed, near_copies
 from sarlearn._engine.label_model import LabelFit, LabelModel, weights
@@ -46,12 +54,14 @@ class Columns:
     """Which columns of the rows are for what.
 
     ``auto``: those of the propensity are candidates; fits that name some of them are averaged.
+    ``unnamed``: where none is named, whether to look for columns that labels follow all the same.
     """
 
     of_class: np.ndarray
     of_propensity: np.ndarray
     categorical: list[int]
     auto: bool = False
+    unnamed: bool = False
 
     @property
     def used(self) -> np.ndarray:
@@ -75,6 +85,7 @@ class Learned:
     leaks: list[tuple[int, float]] = field(default_factory=list)
     near_copies: float = 0.0  # share of rows that have some
     auto: bool = False  # whether nobody named a column and the members are candidates
+    unnamed: Unnamed | None = None  # a fit that names columns which labels visibly follow
 
     def logit(self, X, columns: Columns) -> np.ndarray:
         """The class logit of rows in memory."""
@@ -132,6 +143,11 @@ def learn(
         fits = members(sample, settings, attributes.column)
     else:
         fits = [Member(np.arange(len(attributes)), Recipe(sample, settings).fit())]
+    unnamed = None
+    if columns.unnamed:
+        every = Terms.learn(X, np.arange(X.shape[1]), columns.categorical, seen.weight)
+        shown = replace(sample, B=every.dense(X))
+        unnamed = follows(shown, settings, every.column, fits[0].fit)
     n_seen = len(sample.labelled)
     for one in fits:
         own = attributes.part(one.terms)
@@ -139,7 +155,8 @@ def learn(
         if number is not None:
             found = _Many(rows, rows_of, columns, settings, seed, found).fit()
         one.fit = found.fit
-    found.auto, found.attributes = columns.auto, attributes.part(renumbered(fits))
+    found.auto, found.unnamed = columns.auto, unnamed
+    found.attributes = attributes.part(renumbered(fits))
     found.fit = average(fits, len(found.attributes))
     if rows.is_sparse:  # coefficients of terms as they are of dense rows
         model = found.fit.model

@@ -186,6 +186,8 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     named = found.auto or len(model.propensity_features_)
     floor = FLOOR if named else FLOOR_UNNAMED
     low, high = range_of(found, floor)
+    if found.unnamed is not None:
+        low, high = min(low, found.unnamed.class_prior), max(high, found.unnamed.class_prior)
     if unidentified:
         low, high = share, 1.0
     elif found.leaks:  # hidden positives then look like negatives: they may be many
@@ -204,15 +206,19 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     open_ = unidentified or (bool(found.leaks) and strata is None)
     model.certainty_ = certainty(model.class_prior_range_, open_)
     priors = [one["class_prior"] for one in model.averaged_fits_]
-    ambiguous = max(priors) - min(priors) > APART or _follow_columns(found)
+    ambiguous = max(priors) - min(priors) > APART or bool(_follows(model, found))
     if strata is None and ambiguous and model.certainty_ == "well":
         model.certainty_ = "roughly"
 
 
-def _follow_columns(found: Learned) -> bool:
-    """Whether fits that name columns nobody named leave little weight to the one without any."""
+def _follows(model, found: Learned) -> list[str]:
+    """Columns that labels seem to follow, and that nobody named, by their names."""
     none = sum(one.weight for one in found.members if not len(one.terms))
-    return found.auto and none < LITTLE
+    columns = [] if found.unnamed is None else found.unnamed.columns
+    if found.auto and none < LITTLE:
+        columns = model.propensity_features_[np.argsort(-model.propensity_weights_, kind="stable")]
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
+    return [str(names[j]) for j in columns]
 
 
 def range_of(found: Learned, floor: float = FLOOR) -> tuple[float, float]:
@@ -317,7 +323,7 @@ def _tell(model, found: Learned) -> None:
         )
         warn(TrustWarning("leak", text))
         return
-    follows = _follow_columns(found) and not model.class_prior_by_design_
+    follows = [] if model.class_prior_by_design_ else _follows(model, found)
     text = ""
     if open_:
         low, high = model.class_prior_range_
@@ -328,18 +334,12 @@ def _tell(model, found: Learned) -> None:
     if follows:
         text += (
             "Labels do not seem to fall at random. They may follow "
-            f"{listed(likeliest(model), 3)}: which columns it is they hardly tell. "
+            f"{listed(follows, 3)}: which columns it is they hardly tell. "
         )
+    hint = "" if found.auto or len(model.propensity_features_) else ' (or "auto")'
     if open_ or follows:
         text += (
-            "Name the columns that labelling depends on, check some rows "
+            f"Name the columns that labelling depends on{hint}, check some rows "
             "(sarlearn.audit.suggest_audit), or give class_prior what is known of it."
         )
         warn(TrustWarning("open-class-prior" if open_ else "not-at-random", text))
-
-
-def likeliest(model) -> list[str]:
-    """The columns of the propensity by the weight of the fits that name them."""
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
-    order = np.argsort(-model.propensity_weights_, kind="stable")
-    return [str(names[j]) for j in model.propensity_features_[order]]

@@ -250,7 +250,10 @@ class SARClassifier(LearnsPropensity):
         coded = self._codes(given, names) if coded is None else coded
         given = self._class_rows(given)
         models = self._affordable(models, given)
-        chosen = Columns(self.classifier_features_, columns, coded, auto)
+        built_in = all(isinstance(model, str) for model in models)
+        unnamed = not len(columns) and built_in and self.single_sample
+        unnamed = unnamed and given.rows.shape[1] <= MOST_CANDIDATES
+        chosen = Columns(self.classifier_features_, columns, coded, auto, unnamed)
         if not self.single_sample:
             given = replace(given, rows=with_background(given.rows))
         prior = known_prior(self.class_prior, given.rows.label_share())
@@ -269,7 +272,8 @@ class SARClassifier(LearnsPropensity):
             task = given.rows, chosen, settings, self.random_state, groups
             found = alone = learn(*task)
             if prior is not None:  # the labels are asked without it, too
-                alone = learn(*task[:2], replace(settings, known=None), *task[3:])
+                chosen = replace(chosen, unnamed=False)
+                alone = learn(given.rows, chosen, replace(settings, known=None), *task[3:])
         store_fit(self, given, found, chosen, prior, open_, alone)
         return self
 
