@@ -342,4 +342,7 @@ def _tell(model, found: Learned) -> None:
             f"Name the columns that labelling depends on{hint}, check some rows "
             "(sarlearn.audit.suggest_audit), or give class_prior what is known of it."
         )
-        warn(TrustWarning("open-class-prior" if open_ else "not-at-random", text))
+    if open_:
+        warn(TrustWarning("open-class-prior", text))
+    elif follows:
+        warn(TrustWarning("not-at-random", text))
