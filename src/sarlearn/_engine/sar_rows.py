@@ -24,7 +24,6 @@ from sarlearn._engine.auto import (
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import deal_folds, fold_of, hash_rows, joined, mixed, near_copies
 from sarlearn._engine.label_model import LabelFit, LabelModel, weights
-from sarlearn._engine.leakage import leaking
 from sarlearn._engine.linear_scores import FoldLogistic, held_out
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar import (
@@ -37,7 +36,7 @@ from sarlearn._engine.sar import (
     SARFit,
     Settings,
 )
-from sarlearn._engine.terms import Terms
+from sarlearn._engine.terms import Terms, leaking
 
 # With more different rows than this, a sample of so many is looked at first.
 MANY_ROWS, SAMPLE_ROWS = 15_000, 10_000

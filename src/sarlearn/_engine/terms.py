@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import rankdata
 
 from sarlearn._engine.rows import sizes, unit_of
 
@@ -17,6 +18,9 @@ MAX_LEVELS = 50
 # Terms end at so many standard deviations from their mean: one odd value does not decide a fit.
 FARTHEST = 5.0
 VALUE, MISSING, LEVEL = 0, 1, 2
+# Above the largest area under the ROC curve of a term in the tables without a leak that this was
+# chosen on, below the smallest of exact leaks; looked for among so many terms.
+LEAK, MOST_RANKED = 0.97, 64
 
 
 @dataclass
@@ -183,3 +187,21 @@ def _of_sparse(X, columns: np.ndarray, weight: np.ndarray | None) -> Terms:
     n_terms = len(columns)
     kind, level = np.full(n_terms, VALUE, np.int8), np.full(n_terms, np.nan)
     return Terms(columns, kind, level, moments[0] * unit, scale)
+
+
+def leaking(Z, labelled: np.ndarray) -> list[tuple[int, float]]:
+    """Terms that all but determine the label, the worst first, each with its area under the curve.
+
+    Looked for among those with the largest correlations, whichever way they point.
+    """
+    s = labelled - labelled.mean()
+    spread = Z.power(2).mean(axis=0) if sparse.issparse(Z) else (Z**2).mean(axis=0)
+    size = np.abs(Z.T @ s) / np.sqrt(np.maximum(np.asarray(spread).ravel(), 1e-12))
+    likely = np.argsort(-size, kind="stable")[:MOST_RANKED]
+    some = Z[:, likely].toarray() if sparse.issparse(Z) else Z[:, likely]
+    n_labelled = int(labelled.sum())
+    above = rankdata(some, axis=0)[labelled].sum(axis=0) - n_labelled * (n_labelled + 1) / 2
+    area = above / (n_labelled * (len(labelled) - n_labelled))
+    area = np.maximum(area, 1 - area)
+    order = np.argsort(-area, kind="stable")
+    return [(int(likely[j]), float(area[j])) for j in order if area[j] > LEAK]

@@ -7,9 +7,8 @@ from scipy.special import logit
 
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.label_model import LabelModel, Penalties
-from sarlearn._engine.leakage import leaking
 from sarlearn._engine.likelihood import label_odds, label_residual, sigmoids
-from sarlearn._engine.terms import Terms
+from sarlearn._engine.terms import Terms, leaking
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.style import BLUE, MUTED, ORANGE, tidy
 from sarlearn._words import listed
