@@ -36,8 +36,8 @@ def test_odds_in_words():
     assert "more than 100 times" in words.odds_sentence(ROW | {"odds_ratio": 1e9}, "x")
     number = ROW | {"against": "28", "numeric": True, "odds_ratio": 3.0}
     assert words.odds_sentence(number, "x") == "The odds of x are 3.0 times those at 28."
-    bare = {"step": "One more of age", "odds_ratio": 0.5}
-    assert words.odds_sentence(bare, "x") == "One more of age multiplies the odds of x by 0.5."
+    bare = {"step": "One unit more", "odds_ratio": 0.5}
+    assert words.odds_sentence(bare, "x") == "One unit more multiplies the odds of x by 0.5."
 
 
 def test_a_level_with_few_rows_has_no_ratio():

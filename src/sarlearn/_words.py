@@ -113,7 +113,7 @@ def checked_sentence(n_audited: int, low: float, high: float, needed: int | None
     text = (
         f"Based on {counted(n_audited, 'checked row')}, the class prior lies at {low:.1%} to "
         f"{high:.1%}: a 95 % confidence interval that holds whatever the model, since the rows "
-        "were drawn by chance."
+        "were drawn at random."
     )
     if high - low > NARROW and needed:
         text += (

@@ -85,8 +85,8 @@ def _show(console, result: dict) -> None:
     n, labelled, share = len(result["y"]), result["s"].sum(), result["y"].mean()
     low, high = result["model"].class_prior_range_
     console.print(
-        f"Which of {n:,} handwritten digits are even? {labelled} of them carry a label, the more\n"
-        f"ink the likelier. In truth {share:.1%} are even; learners see pixels, ink and labels.\n"
+        f"Which of {n:,} handwritten digits are even? {labelled} carry a label, above all those\n"
+        f"with much ink. In truth {share:.1%} are even; learners see pixels, ink and labels.\n"
     )
     line = "{:<40}{:>8}{:>12}{:>11}".format
     console.print(line("", "share", "mean error", "ROC AUC"))

@@ -152,7 +152,7 @@ def test_every_learner_has_a_summary(name):
         f"{name}: an estimated {model.class_prior_:.1%} of the rows are positive"
     )
     assert f"{model.label_frequency_:.1%} of the positives are labelled" in text
-    assert ("One more of x0 multiplies the odds" in text) == hasattr(model, "propensity_coef_")
+    assert ("x0: One unit more multiplies the odds" in text) == hasattr(model, "propensity_coef_")
 
 
 def test_the_same_words_as_the_report():

@@ -171,7 +171,10 @@ def test_other_ends(call, monkeypatch, folder):
     monkeypatch.setattr("sarlearn.cli.small.inspect", raise_later(click.ClickException("no")))
     assert call("inspect", "patients.csv")[::2] == (2, "Error: no\n")
     monkeypatch.setattr("os.access", lambda path, mode, **more: mode != os.W_OK)
-    assert "may not be written" in call("predict", "model.skops", "patients.csv", "-o", "n.csv")[2]
+    assert (
+        "may not write to the folder"
+        in call("predict", "model.skops", "patients.csv", "-o", "n.csv")[2]
+    )
 
 
 def test_a_reader_that_goes_away(folder):
@@ -211,4 +214,4 @@ def test_a_full_disk_behind_standard_output_is_named(monkeypatch, tmp_path, caps
 
     monkeypatch.setattr("sarlearn.cli.small.print", full, raising=False)
     assert cli.run(["inspect", str(tmp_path / "t.csv")]) == 2
-    assert "no space left to write to standard output" in capsys.readouterr().err
+    assert "no space left for standard output" in capsys.readouterr().err

@@ -166,7 +166,7 @@ def test_errors_name_what_is_wrong(call, folder, truth):
     assert "The column 'plan' holds" in err
     code, _, err = call(*fit, "--audit-probability", "plan")
     assert code == 2
-    assert "--audit-probability belongs to --audited" in err
+    assert "--audit-probability needs --audited" in err
     code, _, err = call(*fit, "--class-prior", "0.01")
     assert code == 2
     assert "below the share of labelled rows" in err

@@ -86,7 +86,7 @@ def test_batches_where_memory_would_not_do(call, monkeypatch):
         (("parts", "--groups", "plan"), "--groups needs the rows in memory"),
         (("parts", "--negative", "0"), "--negative needs the rows in memory"),
         (("parts", "--propensity", "plam"), "no column 'plam'. Nearest names: plan"),
-        (("none*.parquet",), "No file is named like none*.parquet"),
+        (("none*.parquet",), "No file matches none*.parquet"),
         (("table.csv",), "--batches reads Parquet"),
     ],
 )

@@ -132,7 +132,7 @@ def test_weights_and_groups(folder):
         cwd=folder,
     )
     assert refused.returncode == 2
-    assert "--groups: the method sar-em takes none; use --method sar." in refused.stderr
+    assert "--groups is not available with --method sar-em; use --method sar." in refused.stderr
     table = pd.read_csv(folder / "plain.csv").assign(stands_for=-1)
     table.to_csv(folder / "negative.csv", index=False)
     refused = command(
@@ -148,7 +148,7 @@ def test_weights_and_groups(folder):
         (("fit", "plain.csv", *FIT, "-o", "n.skops", "--report", "r.pdf"), "written as .html"),
         (("predict", "m.skops", "plain.csv", "-o", "s.xlsx"), "tables are written as .csv"),
         (("fit", "nothing.csv", *FIT, "-o", "n.skops"), "no file nothing.csv"),
-        (("fit", "no*.csv", *FIT, "-o", "n.skops", "--dask"), "No file is named like no*.csv"),
+        (("fit", "no*.csv", *FIT, "-o", "n.skops", "--dask"), "No file matches no*.csv"),
         (("audit", "none.skops", "plain.csv", "-o", "a.csv"), "no model file none.skops"),
         (("audit", "m.skops", "plain.csv", "-o", "plain.csv"), "an input of this command"),
         (("audit", "m.skops", "plain.csv", "-o", "a.xlsx"), "tables are written as .csv"),

@@ -203,7 +203,7 @@ def test_every_column_named_is_told_as_the_reason(table):
         f"Not determined by these labels: {verdict['reason']}",
         f"Next: {verdict['next']}",
     ]
-    assert repr(found).endswith("rows are positive, the labels do not say.>")
+    assert repr(found).startswith("<Report: The labels do not say how many of the ")
 
 
 def test_reasons_of_a_logistic_model_are_its_terms():

@@ -234,7 +234,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             columns = self.propensity_features_
             names = [f"x{j}" if known is None else str(known[j]) for j in columns]
         return [
-            {"level": name, "step": f"One more of {name}", "odds_ratio": float(np.exp(slope))}
+            {"level": name, "step": "One unit more", "odds_ratio": float(np.exp(slope))}
             for name, slope in zip(names, np.clip(coef, -700, 700), strict=True)
         ]
 

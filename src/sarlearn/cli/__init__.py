@@ -65,7 +65,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}."
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files say it with their names
-        return "There is no space left to write to standard output; what is there is not complete."
+        return "There is no space left for standard output; what was written is incomplete."
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -27,7 +27,8 @@ NEGATIVE = click.option(
 UNLABELLED = click.option(
     "--unlabelled",
     multiple=True,
-    help="Value of the label column for rows of which nothing is known, likewise.",
+    help="Value of the label column for rows of which nothing is known. May be repeated, or a "
+    "list: a,b.",
 )
 ID = click.option("--id", "id_column", help="Column that names the rows; not learned from.")
 DROP = click.option(
@@ -37,8 +38,8 @@ PROPENSITY = click.option(
     "--propensity",
     multiple=True,
     help="Column that decides who among the positives gets labelled. May be repeated, or a list: "
-    "a,b. Without any, all positives count as equally likely to be labelled (SCAR). With 'auto', "
-    "fits that name different columns are averaged: for where nobody can name them.",
+    "a,b. Without any, all positives are taken to be equally likely to be labelled (SCAR). With "
+    "'auto', fits that name different columns are averaged: for where nobody can name them.",
 )
 PROPENSITY_ONLY = click.option(
     "--propensity-only",
@@ -49,7 +50,7 @@ PROPENSITY_ONLY = click.option(
 AUDITED = click.option(
     "--audited",
     metavar="COLUMN|FILE",
-    help="What someone found who checked some rows: a column of the table with yes, no or nothing, "
+    help="What was found by checking some rows: a column of the table with yes, no or empty cells, "
     "or the filled-in file of 'sarlearn audit'.",
 )
 AUDIT_PROBABILITY = click.option(
@@ -71,24 +72,28 @@ GROUPS = click.option(
     help="Column of groups, such as patients or sites: rows of a group are held out and drawn "
     "together. Not learned from.",
 )
-NOUN = click.option("--noun", help="What the rows are, for the text: patients.")
-POSITIVE_NOUN = click.option("--positive-noun", help="What positive ones are, for the text: ill.")
+NOUN = click.option("--noun", help="What to call the rows, such as patients.")
+POSITIVE_NOUN = click.option("--positive-noun", help="What to call positive ones, such as ill.")
 OUTPUT = click.option("-o", "--output", required=True, type=click.Path(), help="File to write.")
 FORCE = click.option("--force", is_flag=True, help="Replace output files that exist.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 SEED = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of what is drawn."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers.",
 )
 MAX_ITER = click.option(
     "--max-iter",
     type=click.IntRange(min=1),
-    help="Rounds at most: of boosting, or of EM with sar-em.",
+    help="Largest number of rounds: of boosting, or of EM with --method sar-em.",
 )
 BATCHES = click.option(
     "--batches/--in-memory",
     default=None,
-    help="Read a table of Parquet or Arrow files in batches, in little memory, or all at once. By "
-    "default in batches where memory would not do.",
+    help="Read a table of Parquet or Arrow files in batches, which takes little memory, or all at "
+    "once. By default in batches where the table would not fit in memory.",
 )
 LABEL_AGAIN = click.option("--label", help="Label column, where it is not named as in the fit.")
 ID_AGAIN = click.option("--id", "id_column", help="Identifier column, likewise.")
@@ -100,7 +105,10 @@ _READING = (
         type=click.Choice([".", ","]),
         help="Decimal sign of a text file; by default each column shows its own.",
     ),
-    click.option("--encoding", help="Of a text file; by default UTF-8, else Latin-1 with a note."),
+    click.option(
+        "--encoding",
+        help="Encoding of a text file; by default UTF-8, or else Latin-1, with a note.",
+    ),
     click.option(
         "--na",
         multiple=True,
@@ -173,8 +181,8 @@ def app() -> None:
     type=click.Choice(["sar", "sar-em"]),
     default="sar",
     show_default=True,
-    help="sar-em is the paper's method, with its defaults; sar is nearer the truth, and says how "
-    "sure the class prior is.",
+    help="sar is more accurate, and says how well the class prior is known; sar-em is the paper's "
+    "method, with its defaults.",
 )
 @taking(MAX_ITER, AUDITED, AUDIT_PROBABILITY, CLASS_PRIOR, SEED, OUTPUT)
 @click.option("--report", type=click.Path(), help="Also write a report to this HTML file.")
@@ -187,7 +195,7 @@ def app() -> None:
     "(tcp://host:port).",
 )
 @taking(BATCHES, NOUN, POSITIVE_NOUN, FORCE)
-@click.option("--verbose", is_flag=True, help="Print more of what was found.")
+@click.option("--verbose", is_flag=True, help="Print more, such as odds ratios.")
 @JSON
 def fit(**options) -> None:
     """Fit a model to TABLE and save it."""
@@ -299,9 +307,9 @@ def report(**options) -> None:
 )
 @taking(SEED, JSON, FORCE)
 def audit(**options) -> None:
-    """Suggest rows of TABLE to check, so that the share of positives gets surer.
+    """Suggest rows of TABLE to check, so that the share of positives is known better.
 
-    The rows are drawn by chance, more where the saved MODEL is undecided. Fill in the column
+    Rows are drawn at random, more often where the saved MODEL is uncertain. Fill in the column
     'audited' of the file, or answer on a page with --serve, which goes on where it was stopped.
     Then fit again with --audited.
     """

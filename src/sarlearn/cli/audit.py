@@ -84,8 +84,8 @@ def audit(
         print(neutral_note(n_neutral))
     print(
         f"Wrote {result['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
-        "no or unsure, from the top; whoever stops early has checked a smaller sample, not a "
-        f"biased one. Then: sarlearn fit {table} --label {plan.label} ... --audited {output}"
+        "no or unsure, from the top; you may stop early, since the order is random. "
+        f"Then: sarlearn fit {table} --label {plan.label} ... --audited {output}"
     )
     print(
         f"If the posteriors are right, about {result['rows_for_5_points']} checked rows bring the "

@@ -44,7 +44,7 @@ def check(
             if origin(name) in groups or not candidates:
                 groups.setdefault(origin(name), []).append(j)
         everything, s = [j for columns in groups.values() for j in columns], rows.s
-        with progress("Testing one label frequency for all"):
+        with progress("Testing whether all positives are labelled equally often"):
             test = scar_test(X, s, everything, n_draws=DRAWS, flexible=flexible, random_state=seed)
         test.features = list(groups)
         with progress("Weighing the candidates"):

@@ -167,7 +167,7 @@ def _metadata(model, known: dict[str, Any]) -> dict[str, Any]:
     for name in known:
         if name not in taken:
             option = {"sample_weight": "--weight", "groups": "--groups"}.get(name, "--audited")
-            raise ValueError(f"{option}: the method sar-em takes none; use --method sar.")
+            raise ValueError(f"{option} is not available with --method sar-em; use --method sar.")
     step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
     return {f"{step}{name}": values for name, values in known.items()}
 

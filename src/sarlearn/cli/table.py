@@ -89,7 +89,7 @@ class Roles:
         only = split_names(frame, self.propensity_only)
         auto = propensity == ("auto",) and "auto" not in frame.columns
         if auto and only:
-            raise ValueError("--propensity auto names no column, and so does not go with others.")
+            raise ValueError("--propensity auto cannot be combined with named columns.")
         propensity = () if auto else propensity
         drop = split_names(frame, self.drop)
         check_columns(
@@ -216,8 +216,7 @@ def warn_of_share(labels: Labels, label: str) -> None:
     if 2 * n_labelled > n_rows:
         _warn(
             f"More than half of the rows are labelled: {n_labelled} of {n_rows} in {label!r}, "
-            "which is rare among positive and unlabelled rows. Say with --positive which value "
-            "means labelled, if it is another one."
+            "which is unusual. If another value means labelled, name it with --positive."
         )
 
 
@@ -256,7 +255,7 @@ def check_enough(n_labelled: int, n_rows: int, label: str) -> None:
 def audit_columns(audited: str | None, probability: str | None) -> list[str]:
     """Columns of the table that hold audits, and are not to be learned from."""
     if audited is None and probability is not None:
-        raise ValueError("--audit-probability belongs to --audited.")
+        raise ValueError("--audit-probability needs --audited.")
     if audited is None or is_file(audited):
         if probability is not None:
             raise ValueError(
@@ -292,8 +291,8 @@ def with_negatives(audits: dict[str, np.ndarray], negative: np.ndarray) -> dict[
         return audits
     if set(audits) > {"audited"}:
         raise ValueError(
-            "--negative does not go with an audit of rows that were drawn by chance (--audited "
-            "with probabilities): how the negative rows were chosen is not known. Name them in "
+            "--negative cannot be combined with an audit of rows drawn at random (--audited with "
+            "probabilities): how the negative rows were chosen is not known. Name their value in "
             "--unlabelled."
         )
     found = audits.get("audited", np.full(len(negative), np.nan))

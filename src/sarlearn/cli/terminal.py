@@ -48,7 +48,7 @@ def check_outputs(*, force: bool, inputs: Sequence[str] = (), **outputs: str | N
             if not force and path.is_file():
                 raise ValueError(f"{path} exists; use --force to replace it.")
         if not os.access(path.resolve().parent if path.is_symlink() else path.parent, os.W_OK):
-            raise ValueError(f"The folder {path.parent} may not be written to by this user.")
+            raise ValueError(f"You may not write to the folder {path.parent}.")
 
 
 def check_input(path: str, *, table: bool = True) -> None:
@@ -57,7 +57,7 @@ def check_input(path: str, *, table: bool = True) -> None:
         return
     if table and is_several(path):
         if not os.path.isdir(path) and not glob.glob(path):
-            raise FileNotFoundError(f"No file is named like {path}.")
+            raise FileNotFoundError(f"No file matches {path}.")
         return
     if table:
         table_kind(path)

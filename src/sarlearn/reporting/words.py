@@ -51,7 +51,7 @@ def verdict_of(summary: dict[str, Any], files: Sequence[str] = ()) -> dict[str, 
         remedy = f"Use the count, and begin with the {summary['nouns']['rows']} listed first."
         return _verdict(word, reason, remedy, _command("predict", files))
     if word == "roughly":
-        remedy = "Take the count as rough; the ranking can be used."
+        remedy = "The count is rough; the ranking of rows can be used as it is."
     elif summary["model"]["propensity_attributes"]:
         remedy = "Name other columns that may decide who gets labelled, or check some rows."
     else:
@@ -59,8 +59,8 @@ def verdict_of(summary: dict[str, Any], files: Sequence[str] = ()) -> dict[str, 
     if not needed or by_design:
         return _verdict(word, reason, remedy)
     remedy += (
-        f" Checking about {needed:,} rows, drawn for this, brings the range of the class prior "
-        "under 5 points."
+        f" Checking about {needed:,} {summary['nouns']['rows']}, drawn at random, narrows the "
+        "range of the class prior to 5 points:"
     )
     return _verdict(word, reason, remedy, _command("audit", files, needed))
 
@@ -158,9 +158,9 @@ def headline(summary: dict[str, Any]) -> str:
     of_all = f"of the {summary['data']['unlabelled']:,} unlabelled {nouns['rows']}"
     ends = None if certainty is None else certainty["hidden_positives"]
     if summary["verdict"] is not None and summary["verdict"]["kind"] == "open":
-        text = f"How many {of_all} are {nouns['positive']}, the labels do not say"
+        text = f"The labels do not say how many {of_all} are {nouns['positive']}"
         if ends is not None and not nothing_said(summary):
-            text += f": {_ends(ends)} would explain them about as well"
+            text += f": {_ends(ends)} are compatible with the data"
         return f"{text}."
     hidden = summary["estimates"]["hidden_positives"]
     if hidden < 1:
