@@ -181,9 +181,9 @@ def benchmark_numbers() -> Numbers:
 def learner_numbers() -> Numbers:
     """What is said of each learner on the cells that choose and on those that judge."""
     from .harness.report_tools import grouped
-    from .learner import report
+    from .learner import report, untold
 
-    found: Numbers = {}
+    found: Numbers = {f"untold.{k}": v for k, v in untold.numbers(report.RESULTS).items()}
     for part in report.PARTS:
         for learner, rows in grouped(report.cells_of(part), "learner").items():
             said = report.measures(rows).items()

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..harness.report_tools import Row, grouped, read_table, table
 from ..harness.store import write_all
+from . import untold
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -57,7 +58,7 @@ def text(results: Path) -> str:
         rows = cells_of(name, results)
         if rows:
             found += f"\n## {title}\n{figures(rows)}{against(rows)}"
-    return found
+    return found + untold.text(results)
 
 
 def cells_of(part: str, results: Path = RESULTS) -> list[Row]:
