@@ -10,10 +10,9 @@ from sklearn.model_selection import PredefinedSplit
 from prior_cases import CASES, case, mean_error, reference
 from sarlearn.priors import alphamax, pearson
 from sarlearn.priors._kernels import (
-    balanced_subsample,
     scale_columns,
     squared_distances,
-    stratified_subsample,
+    subsample,
 )
 from sarlearn.priors._scores import EXACT, _few_drawn, _rank_sum
 from sarlearn.priors.kernel_mean import KernelMean, _chance_distance, _Embedding
@@ -111,7 +110,7 @@ def test_subsamples_with_a_third_labelled_are_nearer_the_truth():
         y = np.arange(6000) < 2000
         s = np.arange(6000) < 600
         X = rng.standard_normal((6000, 4)) + 1.5 * y[:, None]
-        proportional = stratified_subsample(s, 300, np.random.RandomState(seed))
+        proportional = subsample(s, 300, np.random.RandomState(seed))
         for name, rows in (("balanced", slice(None)), ("proportional", proportional)):
             found = KernelMean("KM2", max_rows=300, random_state=seed).fit(X[rows], s[rows])
             errors[name].append(abs(found.unlabelled_prior_ - y[~s].mean()))
@@ -256,10 +255,10 @@ def test_sparse_rows_have_the_distances_of_dense_ones(scaling):
 )
 def test_balanced_subsample_is_a_third_labelled_where_there_are_rows(n_labelled, taken):
     s = np.arange(1000) < n_labelled
-    rows = balanced_subsample(s, 600, np.random.RandomState(0))
+    rows = subsample(s, 600, np.random.RandomState(0), 1 / 3)
     assert len(np.unique(rows)) == 600
     assert s[rows].sum() == taken
-    np.testing.assert_array_equal(balanced_subsample(s, 1000, None), np.arange(1000))
+    np.testing.assert_array_equal(subsample(s, 1000, None, 1 / 3), np.arange(1000))
 
 
 @pytest.mark.filterwarnings("ignore::sarlearn.exceptions.DataWarning")
@@ -278,12 +277,12 @@ def test_bounds_from_the_tree_fold_are_those_of_the_published_program():
 
 def test_subsample_keeps_the_labelled_share():
     s = np.arange(1000) < 100
-    rows = stratified_subsample(s, 200, np.random.RandomState(0))
+    rows = subsample(s, 200, np.random.RandomState(0))
     assert len(np.unique(rows)) == 200
     assert s[rows].sum() == 20
-    np.testing.assert_array_equal(stratified_subsample(s, 1000, None), np.arange(1000))
+    np.testing.assert_array_equal(subsample(s, 1000, None), np.arange(1000))
     rare = np.arange(1000) < 1
-    assert rare[stratified_subsample(rare, 50, np.random.RandomState(0))].sum() == 1
+    assert rare[subsample(rare, 50, np.random.RandomState(0))].sum() == 1
 
 
 def test_the_rank_sum_test_with_weights_is_that_of_repeated_rows():

@@ -72,31 +72,17 @@ def median_distance(squared: np.ndarray) -> float:
     return float(np.sqrt(median))
 
 
-def stratified_subsample(labelled: np.ndarray, max_rows: int, rng) -> np.ndarray:
-    """At most `max_rows` row numbers, ascending, with the labelled share of the whole."""
-    n_rows = len(labelled)
-    if n_rows <= max_rows:
-        return np.arange(n_rows)
-    n_labelled = int(labelled.sum())
-    take_labelled = min(max(round(max_rows * n_labelled / n_rows), 1), max_rows - 1)
-    chosen = [
-        rng.choice(np.flatnonzero(group), size=min(take, int(group.sum())), replace=False)
-        for group, take in ((labelled, take_labelled), (~labelled, max_rows - take_labelled))
-    ]
-    return np.sort(np.concatenate(chosen))
+def subsample(labelled: np.ndarray, max_rows: int, rng, least: float = 0.0) -> np.ndarray:
+    """At most `max_rows` row numbers, ascending, with the labelled share of the whole.
 
-
-def balanced_subsample(labelled: np.ndarray, max_rows: int, rng) -> np.ndarray:
-    """At most `max_rows` row numbers, ascending, a third of them at least of either group.
-
-    Where a group has fewer rows than that, all of them; within these limits in proportion.
+    Of either group a share of `least` at least, as far as it has the rows, and one row.
     """
-    n_rows = len(labelled)
+    n_rows, n_labelled = len(labelled), int(labelled.sum())
     if n_rows <= max_rows:
         return np.arange(n_rows)
-    n_labelled = int(labelled.sum())
-    share = min(max(n_labelled / n_rows, 1 / 3), 2 / 3)
-    take = min(n_labelled, max(round(max_rows * share), max_rows - (n_rows - n_labelled)))
+    share = min(max(n_labelled / n_rows, least), 1 - least)
+    take = max(round(max_rows * share), max_rows - (n_rows - n_labelled), 1)
+    take = min(take, n_labelled, max_rows - 1)
     chosen = [
         rng.choice(np.flatnonzero(group), size=size, replace=False)
         for group, size in ((labelled, take), (~labelled, max_rows - take))

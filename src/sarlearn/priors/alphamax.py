@@ -99,7 +99,7 @@ class AlphaMax(ScorePriorEstimator):
         return Estimate(*_mixture_share(scores[~labelled], scores[labelled]))
 
 
-class AlphaMaxN(ScorePriorEstimator):
+class AlphaMaxN(AlphaMax):
     """AlphaMax for noisy positives [1]_: some labelled rows are in fact negative.
 
     Run AlphaMax both ways on the same scores, ``a_U`` the share of the labelled distribution in
@@ -163,11 +163,6 @@ class AlphaMaxN(ScorePriorEstimator):
     >>> round(prior.labelled_purity_, 1), round(prior.unlabelled_prior_, 1)
     (0.8, 0.3)
     """
-
-    _parameter_constraints: dict = {
-        **ScorePriorEstimator._parameter_constraints,
-        "rank_scores": ["boolean"],
-    }
 
     def __init__(
         self, *, rank_scores=False, scorer=None, cv=5, single_sample=True, random_state=None

@@ -81,14 +81,7 @@ class BestBinEstimator(ScorePriorEstimator):
     }
 
     def __init__(
-        self,
-        *,
-        delta=0.1,
-        gamma=0.01,
-        scorer=None,
-        cv=5,
-        single_sample=True,
-        random_state=None,
+        self, *, delta=0.1, gamma=0.01, scorer=None, cv=5, single_sample=True, random_state=None
     ):
         self.delta = delta
         self.gamma = gamma

@@ -12,10 +12,10 @@ from sarlearn._compat import Interval, StrOptions
 from sarlearn.exceptions import TrustWarning, warn
 from sarlearn.priors._base import Estimate, PriorEstimator
 from sarlearn.priors._kernels import (
-    balanced_subsample,
     median_distance,
     scale_columns,
     squared_distances,
+    subsample,
 )
 
 WIDTH_FACTORS = np.logspace(-1, 1, 5)
@@ -138,7 +138,8 @@ class KernelMean(PriorEstimator):
         self.random_state = random_state
 
     def _estimate(self, X, labelled: np.ndarray) -> Estimate:
-        rows = balanced_subsample(labelled, self.max_rows, check_random_state(self.random_state))
+        rng = check_random_state(self.random_state)
+        rows = subsample(labelled, self.max_rows, rng, least=1 / 3)
         self.n_rows_used_ = len(rows)
         X = scale_columns(X, self.scaling)[rows]
         embedding = _Embedding(X, labelled[rows])

@@ -13,7 +13,7 @@ from sarlearn.priors._kernels import (
     median_distance,
     scale_columns,
     squared_distances,
-    stratified_subsample,
+    subsample,
 )
 from sarlearn.priors._scores import FoldPriorEstimator, fold_numbers
 
@@ -90,13 +90,7 @@ class PearsonDivergence(FoldPriorEstimator):
     }
 
     def __init__(
-        self,
-        *,
-        max_centres=200,
-        scaling="minmax",
-        cv=5,
-        single_sample=True,
-        random_state=None,
+        self, *, max_centres=200, scaling="minmax", cv=5, single_sample=True, random_state=None
     ):
         self.max_centres = max_centres
         self.scaling = scaling
@@ -111,7 +105,7 @@ class PearsonDivergence(FoldPriorEstimator):
         centres = np.flatnonzero(labelled)
         if len(centres) > self.max_centres:
             centres = np.sort(rng.choice(centres, size=self.max_centres, replace=False))
-        some = X[stratified_subsample(labelled, MEDIAN_ROWS, rng)]
+        some = X[subsample(labelled, MEDIAN_ROWS, rng)]
         widths = WIDTH_FACTORS * median_distance(squared_distances(some, some))
         # The weight of P in the density matched: its share of a single sample, none of U's.
         share = float(labelled.mean()) if self.single_sample else 0.0
