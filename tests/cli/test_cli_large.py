@@ -98,12 +98,14 @@ def test_refusals(call, folder, options, message):
 
 
 @pytest.mark.parametrize("output", ["scored.parquet", "scored.csv"])
-def test_scores_are_written_part_by_part(call, output):
+@pytest.mark.parametrize("table", ["parts", "all.csv"])
+def test_scores_are_written_part_by_part(call, folder, table, output):
     from sarlearn.saving import load_file
     from sarlearn.tables.read import read_table
 
     fitted(call, "all.parquet", "--method", "sar-em")
-    code, out, err = call("predict", "model.skops", "parts", "-o", output, "--json", "--force")
+    read_table("all.parquet").to_csv(folder / "all.csv", index=False)
+    code, out, err = call("predict", "model.skops", table, "-o", output, "--json", "--force")
     assert code == 0, err
     table, model = read_table("all.parquet"), load_file("model.skops").model
     scored = read_table(output, text_columns=["patient_id"])

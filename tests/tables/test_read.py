@@ -16,7 +16,7 @@ from sarlearn import TableEncoder
 from sarlearn._words import nearest
 from sarlearn.exceptions import DataWarning
 from sarlearn.tables.labels import parse_labels
-from sarlearn.tables.read import read_table
+from sarlearn.tables.read import read_parts, read_table
 
 TEXT = "id,age,plan,ok\n007,31,a,true\n008,NA,,\n009,45.5,b,false\n"
 
@@ -162,6 +162,28 @@ def test_latin_1_is_read_with_a_note_that_names_the_line(tmp_path):
     table, notes = read(tmp_path, text, encoding="cp1250")
     assert list(table["name"]) == ["anna", "José"]
     assert not notes
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 100])
+def test_parts_of_a_text_file_are_of_the_kinds_of_the_whole(tmp_path, n_rows):
+    """Kinds that show in one part alone: codes, text, gaps, truth values beside a word."""
+    rows = ["n,zip,code,sure,ok,size,count,word,,", "1,10001,5,true,true,7,2,x,,"]
+    rows += ["2,02139,6,false,,8,,y,,1", "3,94105,B,maybe,false,9.5,3,,,", ",,,,,,,,,"]
+    rows += ["4,1,7,true,true,1,4,NA,,", "5,6"]
+    whole, notes = read(tmp_path, "\n".join(rows))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        parts = list(read_parts(tmp_path / "t.csv", n_rows))
+    assert sorted(str(w.message) for w in caught) == sorted(notes)
+    assert max(map(len, parts)) <= n_rows
+    assert all(list(part) == list(whole) for part in parts)
+    assert all(part.index[0] == 0 for part in parts)
+    assert list(whole)[-1] == "Unnamed: 9"
+    for name in whole:
+        found = [v for part in parts for v in part[name].dropna()]
+        assert found == whole[name].dropna().tolist()
+        words = [v for v in found if isinstance(v, str | bool)]
+        assert words == [v for v in whole[name] if isinstance(v, str | bool)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

@@ -30,6 +30,7 @@ from sarlearn.tables.read import (
     find_dialect,
     is_several,
     padded_columns,
+    read_parts,
     table_kind,
 )
 
@@ -153,9 +154,11 @@ class BatchTable:
         return some.to_pandas(), some.column(self.roles.label).to_numpy().astype(int)
 
 
-def chunks(table: str) -> Iterator:
-    """A table of Parquet or Arrow files in Arrow tables of some rows each, all columns."""
-    return ahead(rechunked(read_batches(dataset_of(table)), CHUNK_ROWS))
+def chunks(table: str, **reading) -> Iterator:
+    """A table in data frames of some rows each, all columns; a workbook, or a pipe, at once."""
+    if is_columnar(table):
+        return ahead(rechunked(read_batches(dataset_of(table)), CHUNK_ROWS))
+    return read_parts(table, CHUNK_ROWS, **reading)
 
 
 class DaskTable:
@@ -247,7 +250,7 @@ def read_partitions(pattern: str, id_column: str | None):
         return dd.read_parquet(files if len(files) > 1 else files[0])
     if endings == {".csv"}:
         source = Source(files[0], Path(files[0]))
-        codes = padded_columns(source, find_dialect(source), nrows=CHUNK_ROWS)
+        codes = padded_columns(source, find_dialect(source), CHUNK_ROWS)
         as_text = {*codes, id_column} - {None}
         return dd.read_csv(files, dtype=dict.fromkeys(as_text, str))
     raise ValueError(

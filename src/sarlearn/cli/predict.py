@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from sarlearn._view.parts import take_apart
 from sarlearn._words import about, counted, no_column
-from sarlearn.cli.large import chunks, is_columnar
+from sarlearn.cli.large import chunks
 from sarlearn.cli.table import check_columns, weights_of
 from sarlearn.cli.terminal import STANDARD, collected_warnings, progress
 from sarlearn.saving import SavedModel, load_file
@@ -99,13 +99,10 @@ class Scored:
 
 
 def _parts(saved: SavedModel, table: str, id_column: str | None, reading) -> Iterator:
-    """The table: in parts where it can be read so, else at once."""
-    if is_columnar(table):
-        yield from chunks(table)
-        return
+    """The table in parts, where its format can be read so."""
     known_id = id_column or saved.notes.get("id")
     written = {**saved.notes.get("reading", {}), **reading}
-    yield read_table(table, text_columns=[known_id] if known_id else [], **written)
+    return chunks(table, text_columns=[known_id] if known_id else [], **written)
 
 
 def _score(saved: SavedModel, frame, label, id_column, keep_all: bool, total: Scored):

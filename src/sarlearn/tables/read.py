@@ -12,9 +12,9 @@ import itertools
 import os
 import re
 import sys
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict, deque
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,8 @@ _BYTE_ORDER_MARKS = (
 # Lines that are looked at to find the separator.
 _LOOK = 500
 _BLOCK = 2**20
+# Rows that are looked at together.
+_CHUNK = 2**16
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _EXCEL_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 
@@ -110,20 +112,36 @@ def read_table(
     0  007  31.5
     1  008   NaN
     """
+    given = {"text_columns": text_columns, "separator": separator, "decimal": decimal}
+    return next(read_parts(path, None, **given, encoding=encoding, missing=missing))
+
+
+def read_parts(path: str | os.PathLike, n_rows: int | None, **options) -> Iterator:
+    """The same; a text file in data frames of so many rows, of which one is in memory at a time.
+
+    Columns have the same kind in all parts, that of the file read at once.
+    """
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("Tables need pandas: pip install 'sarlearn[tables]'.") from error
     if is_several(path):
-        return _read_several(str(path))
+        yield _read_several(str(path))
+        return
     source, kind = _find(path)
+    n_found = 0
     try:
         if kind == "csv":
-            frame = _read_csv(source, text_columns, missing, separator, decimal, encoding)
+            parts = _read_csv(source, n_rows, **options)
         elif kind == "xlsx":
-            frame = _read_xlsx(source)
+            parts = iter([_read_xlsx(source)])
         else:
-            frame = (pd.read_parquet if kind == "parquet" else pd.read_feather)(source.handle)
+            read = pd.read_parquet if kind == "parquet" else pd.read_feather
+            parts = iter([read(source.handle)])
+        for part in parts:
+            n_found += len(part)
+            if len(part):
+                yield part
     except PermissionError as error:
         raise PermissionError(f"{path} may not be read by this user.") from error
     except (ValueError, ImportError) as error:
@@ -132,9 +150,8 @@ def read_table(
         raise _unreadable(source.name, kind, error) from error
     except Exception as error:  # each library has its own hierarchy of parse errors
         raise _unreadable(source.name, kind, error) from error
-    if len(frame) == 0:
+    if not n_found:
         raise ValueError(f"{source.name} has a header but no rows.")
-    return frame
 
 
 @dataclass
@@ -201,7 +218,15 @@ def _unreadable(name: str, kind: str, error: Exception) -> ValueError:
     return ValueError(f"{name} cannot be read as {kind}: {lines[0].rstrip('.')}.")
 
 
-def _read_csv(source: Source, text_columns, missing, separator, decimal, encoding):
+def _read_csv(
+    source: Source,
+    n_rows: int | None,
+    text_columns: Sequence[str] = (),
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    missing: Sequence[str] = (),
+) -> Iterator:
     import pandas as pd
 
     dialect = find_dialect(source, separator=separator, encoding=encoding)
@@ -210,28 +235,43 @@ def _read_csv(source: Source, text_columns, missing, separator, decimal, encodin
         raise ValueError(
             f"{source.name} has more than one column named {repeated[0]!r}; rename one."
         )
-    settings = _gaps(missing)
+    kinds: dict[str, type] = {name: str for name in text_columns if name in header}
+    settings = _gaps(missing) | {"decimal": decimal or ".", "low_memory": False}
     # pandas 2 loses the last digits unless told not to; from 3 on it does not, and the word is old.
     if pd.__version__.startswith("2."):
         settings["float_precision"] = "round_trip"
-    frame = pd.read_csv(
-        source.handle,
-        sep=dialect.separator,
-        dtype={name: str for name in text_columns if name in header},
-        low_memory=False,
-        encoding=dialect.encoding,
-        decimal=decimal or ".",
-        skiprows=dialect.skip,
-        **settings,
-    )
-    numeric = set(frame.select_dtypes("number"))
-    if numeric and _has_padded(source, dialect):
-        places = [i for i, name in enumerate(frame.columns) if name in numeric]
-        codes = padded_columns(source, dialect, usecols=places, **settings)
-        frame[codes.columns] = codes
-    frame = _without_cleared(_without_cut_line(frame, source, dialect), source, dialect)
-    _warn_of(dialect.notes)
-    return frame
+    if _has_padded(source, dialect):
+        kinds |= dict.fromkeys(padded_columns(source, dialect, **_gaps(missing)), str)
+    settings |= {"sep": dialect.separator, "encoding": dialect.encoding, "skiprows": dialect.skip}
+    if n_rows is None:
+        whole = pd.read_csv(source.handle, dtype=kinds, **settings)
+        seen: dict[str, set[str]]
+        parts, seen = [whole], {name: set() for name in whole if whole[name].notna().any()}
+    else:
+        settings["chunksize"] = n_rows
+        seen = _kinds_of_parts(pd.read_csv(source.handle, dtype=kinds, **settings))
+        for name, found in seen.items():
+            if len(found) > 1:
+                kinds.setdefault(name, float if found <= {"integer", "floating"} else str)
+        parts = pd.read_csv(source.handle, dtype=kinds, **settings)
+    last = None
+    for part in parts:
+        if last is not None:
+            yield _without_cleared(last, source, dialect, seen)
+        last = part
+    yield _without_cleared(_without_cut_line(last, source, dialect), source, dialect, seen)
+
+
+def _kinds_of_parts(parts: Iterable) -> dict[str, set[str]]:
+    """The kinds of values of each column that has any: text in a part is text in all of them."""
+    from pandas.api.types import infer_dtype
+
+    seen: dict[str, set[str]] = defaultdict(set)
+    for part in parts:
+        for name in part:
+            if len(known := part[name].dropna()):
+                seen[name].add(infer_dtype(known))
+    return seen
 
 
 def _gaps(words: Sequence[str] = ()) -> dict[str, Any]:
@@ -250,23 +290,25 @@ def _without_cut_line(frame, source: Source, dialect: "Dialect"):
     n_fields = len(next(csv.reader([line], delimiter=dialect.separator), []))
     if n_fields >= width or line.endswith(("\n", "\r")):
         return frame
-    dialect.notes.append(
+    _warn(
         f"{source.name}: the last line ({number}) has {n_fields} of {width} fields and no end; it "
         "was left out. The file may have been cut off."
     )
     return frame.iloc[:-1]
 
 
-def _without_cleared(frame, source: Source, dialect: "Dialect"):
-    """Leave out rows and nameless columns without a value: spreadsheets write what was cleared."""
-    empty = frame.isna().all()
-    pairs = zip(dialect.header, empty, strict=True)
-    frame = frame.loc[:, [bool(name.strip() or not gone) for name, gone in pairs]]
+def _without_cleared(frame, source: Source, dialect: "Dialect", seen: Container[str]):
+    """Leave out rows and nameless columns without a value: spreadsheets write what was cleared.
+
+    ``seen`` are the columns that have one somewhere in the file.
+    """
+    names = zip(dialect.header, frame.columns, strict=True)
+    frame = frame.loc[:, [bool(name.strip()) or column in seen for name, column in names]]
     gone = frame.isna().all(axis=1)
     if frame.shape[1] < 2 or not gone.any():
-        return frame
-    n, first = int(gone.sum()), int(gone.argmax()) + 1
-    dialect.notes.append(
+        return frame.reset_index(drop=True)
+    n, first = int(gone.sum()), int(gone.idxmax()) + 1
+    _warn(
         f"{source.name}: {counted(n, 'row')} without any value, the first of them row {first}, "
         f"{'were' if n > 1 else 'was'} left out."
     )
@@ -286,7 +328,7 @@ def _read_xlsx(source: Source):
         sheets = book.sheet_names
         frame = pd.read_excel(book, dtype=object, **_gaps())
     if len(sheets) > 1:
-        _warn_of([f"{source.name} has {len(sheets)} sheets; {sheets[0]!r} was read."])
+        _warn(f"{source.name} has {len(sheets)} sheets; {sheets[0]!r} was read.")
     return frame.rename(columns=str).dropna(how="all").reset_index(drop=True).infer_objects()
 
 
@@ -295,22 +337,19 @@ def _read_xlsx(source: Source):
 
 @dataclass
 class Dialect:
-    """How a text file is written, and what is worth saying about it."""
+    """How a text file is written."""
 
     header: list[str]
     separator: str
     encoding: str
-    skip: int = 0
-    notes: list[str] = field(default_factory=list)
+    skip: int
 
 
 def find_dialect(
     source: Source, *, separator: str | None = None, encoding: str | None = None
 ) -> Dialect:
     """How a text file is written; what is given is not looked for."""
-    notes: list[str] = []
-    if encoding is None:
-        encoding, notes = _encoding_of(source)
+    encoding = encoding or _encoding_of(source)
     with source.text(encoding) as stream:
         lines = list(itertools.islice(stream, _LOOK))
     if not lines:
@@ -340,28 +379,28 @@ def find_dialect(
             f"{source.name}: line {skip + 2} has {len(first)} fields, and the header has "
             f"{counted(len(header), 'name')}; quote cells that hold the separator {separator!r}."
         )
-    return Dialect(header, separator, encoding, skip, notes)
+    return Dialect(header, separator, encoding, skip)
 
 
-def _encoding_of(source: Source) -> tuple[str, list[str]]:
+def _encoding_of(source: Source) -> str:
     """UTF-8, or what a byte order mark says; else the encoding of western Windows, with a note."""
     with source.open() as stream:
         start = stream.read(4)
     for mark, name in _BYTE_ORDER_MARKS:
         if start.startswith(mark):
-            return name, []
+            return name
     with source.open() as stream:
         for number, line in enumerate(stream, 1):
             try:
                 line.decode()
             except UnicodeDecodeError:
-                note = (
+                _warn(
                     f"{source.name} is not UTF-8 text (line {number}) and was read as Windows-1252 "
                     "(Latin-1); name another encoding with --encoding if its letters come out "
                     "wrong."
                 )
-                return "cp1252", [note]
-    return "utf-8", []
+                return "cp1252"
+    return "utf-8"
 
 
 def _title_lines(lines: list[str]) -> int:
@@ -381,14 +420,16 @@ def _separator_of(line: str) -> str:
     return max(counts, key=lambda mark: counts[mark])  # the first, a comma, wins a tie
 
 
-def padded_columns(source: Source, dialect: Dialect, **settings):
-    """The text of the columns with a cell such as 007; ``settings`` are of ``pandas.read_csv``."""
+def padded_columns(source: Source, dialect: Dialect, n_rows: int | None = None, **settings) -> set:
+    """The columns with a cell such as 007, in so many rows at the beginning or in all."""
     import pandas as pd
 
     settings = {"sep": dialect.separator, "encoding": dialect.encoding} | settings
-    text = pd.read_csv(source.handle, dtype=str, skiprows=dialect.skip, **settings)
-    cell = rf"\s*{PADDED.pattern}\s*"
-    return text.loc[:, [text[name].str.fullmatch(cell, na=False).any() for name in text]]
+    settings |= {"skiprows": dialect.skip, "nrows": n_rows, "chunksize": _CHUNK, "dtype": str}
+    cell, found = rf"\s*{PADDED.pattern}\s*", set()
+    for part in pd.read_csv(source.handle, **settings):
+        found |= {n for n in part if part[n].str.fullmatch(cell, na=False).any()}
+    return found
 
 
 def _has_padded(source: Source, dialect: Dialect) -> bool:
@@ -398,8 +439,7 @@ def _has_padded(source: Source, dialect: Dialect) -> bool:
         return any(map(start.search, iter(lambda: stream.read(_BLOCK), "")))
 
 
-def _warn_of(notes: Sequence[str]) -> None:
+def _warn(note: str) -> None:
     from sarlearn.exceptions import DataWarning, warn
 
-    for note in notes:
-        warn(DataWarning("file", note))
+    warn(DataWarning("file", note))
