@@ -59,7 +59,8 @@ class _Baseline(PUClassifier):
         -------
         self
         """
-        X, labelled, *_ = self._check_fit(X, y, None)
+        given = self._check_fit(X, y)
+        X, labelled = given.X, given.rows.column("labelled")
         with one_blas_thread():
             self._learn(X, labelled)
         store_prior(self, self._class_prior(X), float(labelled.mean()))

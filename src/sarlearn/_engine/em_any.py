@@ -5,7 +5,6 @@ complement. A side left at its default is this package's logistic regression, wh
 """
 
 import numpy as np
-from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -16,7 +15,7 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.likelihood import evidence_of_labels
 from sarlearn._engine.logistic import fit_logistic
-from sarlearn._engine.rows import Rows
+from sarlearn._engine.rows import Rows, stack
 from sarlearn._engine.stopping import EMResult, History, SlopeRule
 
 # EM iterations of a classifier whose held-out predictions feed the E-step.
@@ -79,7 +78,6 @@ class EstimatorSide:
 
     def fit(self, target, weight) -> None:
         yes, no = np.flatnonzero(weight * target > 0), np.flatnonzero(weight * (1 - target) > 0)
-        stack = sparse.vstack if sparse.issparse(self.X) else np.vstack
         X = stack([self.X[yes], self.X[no]])
         y = np.repeat([1, 0], [len(yes), len(no)])
         w = np.concatenate([(weight * target)[yes], (weight * (1 - target))[no]])

@@ -92,8 +92,16 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         return tags
 
-    def _check_fit(self, X, s, sample_weight):
-        """Checked ``X, labelled, weight`` without rows of weight zero, and which were kept."""
+    def _input(self, X, s, sample_weight=None, *audits, propensity=None) -> "Input":
+        """Rows that know their labels, weights, propensities and audits, wherever they lie."""
+        if in_memory(X):
+            given = self._check_fit(X, s, sample_weight, propensity)
+        else:
+            given = Input(read_rows(self, X, s, sample_weight, propensity))
+        return with_audits(given, *audits) if audits else given
+
+    def _check_fit(self, X, s, sample_weight=None, propensity=None) -> "Input":
+        """Rows in memory, without those of weight zero."""
         refuse_dask(X, type(self).__name__)
         s = fill_labels(s, pos_label=self.pos_label)
         with pointing_to_tables(X, type(self).__name__):
@@ -114,18 +122,6 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         else:
             kept = None
         labelled, self.classes_ = encode_labels(s, pos_label=self.pos_label)
-        return X, labelled, weight, kept
-
-    def _input(self, X, s, sample_weight=None, *audits, propensity=None) -> "Input":
-        """Rows that know their labels, weights, propensities and audits, wherever they lie."""
-        if in_memory(X):
-            given = self._in_memory(X, s, sample_weight, propensity)
-        else:
-            given = Input(read_rows(self, X, s, sample_weight, propensity))
-        return with_audits(given, *audits) if audits else given
-
-    def _in_memory(self, X, s, sample_weight, propensity) -> "Input":
-        X, labelled, weight, kept = self._check_fit(X, s, sample_weight)
         rows = RowBlocks(X).attach(labelled=labelled, weight=weight)
         if propensity is not None:
             if kept is not None and np.ndim(propensity) == 1 and len(propensity) == len(kept):

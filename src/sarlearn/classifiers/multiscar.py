@@ -112,11 +112,13 @@ class MultiSCARClassifier(LearnsPropensity):
         -------
         self
         """
-        X, labelled, weight, _ = self._check_fit(X, y, sample_weight)
+        given = self._check_fit(X, y, sample_weight)
+        X, labelled = given.X, given.rows.column("labelled")
+        weight = given.rows.column("weights")
         names = getattr(self, "feature_names_in_", None)
         columns = resolve_features(self.propensity_features, names, X.shape[1])
         self.propensity_features_ = columns
-        grouped = group_rows(RowBlocks(X), columns)
+        grouped = group_rows(given.rows, columns)
         if grouped is None:
             raise ValueError(
                 "propensity_features take too many distinct values for one model each; "
@@ -125,7 +127,6 @@ class MultiSCARClassifier(LearnsPropensity):
         self.strata_, rows = grouped
         codes = rows.column("codes") if len(columns) else np.zeros(X.shape[0], dtype=np.intp)
         self.estimators_, self.label_frequencies_ = [], np.zeros(len(self.strata_))
-        weight = np.ones(X.shape[0]) if weight is None else weight
         positives = 0.0
         for stratum in range(len(self.strata_)):
             rows = codes == stratum

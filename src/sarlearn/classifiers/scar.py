@@ -1,6 +1,7 @@
 """SCAR: one label frequency, from any class-prior estimator, then a known-propensity learner."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -8,9 +9,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context, one_blas_thread
-from sarlearn._engine.blocks import RowBlocks
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers.base import Input, LearnsPropensity
+from sarlearn.classifiers.base import LearnsPropensity
 from sarlearn.classifiers.known import KnownPropensityClassifier, fit_known
 from sarlearn.exceptions import DataWarning
 
@@ -137,18 +137,18 @@ class SCARClassifier(LearnsPropensity):
         refuse_dask(
             X, "SCARClassifier", "SAREMClassifier() learns under the same assumption there."
         )
-        checked, labels, weight, kept = self._check_fit(X, y, sample_weight)
+        given = self._check_fit(X, y, sample_weight)
+        rows, labels = given.rows, given.rows.column("labelled")
         if self.prior_estimator is None:
-            prior = self._default_prior(checked, labels, weight)
+            prior = self._default_prior(given.X, labels, rows.column("weights"))
         else:
             of_table = labels
-            if kept is not None:  # folds of the prior estimator may count all rows
-                of_table = np.zeros(len(kept), dtype=bool)
-                of_table[kept] = labels
+            if given.kept is not None:  # folds of the prior estimator may count all rows
+                of_table = np.zeros(len(given.kept), dtype=bool)
+                of_table[given.kept] = labels
             prior = self._given_prior(X, of_table, sample_weight)
         c = np.full(len(labels), float(prior.label_frequency_))
-        rows = RowBlocks(checked).attach(labelled=labels, weight=weight)
-        fit_known(self, Input(rows.attach(e=c, not_e=1.0 - c), checked))
+        fit_known(self, replace(given, rows=rows.attach(e=c, not_e=1.0 - c)))
         self.prior_estimator_ = prior
         self.label_frequency_, self.class_prior_ = prior.label_frequency_, prior.class_prior_
         return self
