@@ -441,9 +441,10 @@ def test_refusals(table_model, table):
     with pytest.raises(ValueError, match="and names for 3"):
         to_sql(array, columns=["a", "b", "c"])
     assert '"b"' in to_sql(array, columns=["a", "b"]).probability
-    poly = make_pipeline(PolynomialFeatures(), SAREMClassifier(C=0.1)).fit(numbers, s)
-    with pytest.raises(ValueError, match="PolynomialFeatures"):
-        to_sql(poly)
+    for step in (PolynomialFeatures(), MinMaxScaler(clip=True)):
+        other = make_pipeline(step, SAREMClassifier(C=0.1)).fit(numbers, s)
+        with pytest.raises(ValueError, match=type(step).__name__):
+            to_sql(other)
     with pytest.raises(ValueError, match="column called"):
         to_sql(array, columns=["a", "b\0"])
 

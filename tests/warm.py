@@ -124,7 +124,7 @@ class Warm:
             with self.stdout, self.stderr, ThreadPoolExecutor() as pool:
                 told = [pool.submit(stream.read) for stream in (self.stdout, self.stderr)]
                 if self.stdin is not None:
-                    with self.stdin:
+                    with contextlib.suppress(BrokenPipeError), self.stdin:  # it may have ended
                         self.stdin.write(input or "")
                 self._process.join(timeout)
                 if self.poll() is None:
