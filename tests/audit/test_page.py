@@ -38,6 +38,7 @@ def work(tmp_path_factory):
     model = sarem_of_table(["age", "plan"], drop=drop)
     model.fit(table, table["diagnosed"])
     notes = {"label": "diagnosed", "label_word": "1", "id": "patient_id", "source": "p.csv"}
+    notes["positive_noun"] = "ill"
     sarlearn.save(model, folder / "model.skops", notes=notes)
     np.save(folder / "truth.npy", y)
     return folder
@@ -288,11 +289,11 @@ def press(browser, key):
 
 @needs_browser
 def test_rows_are_checked_by_click_and_by_key(serving, work, browser):
-    page = serving("clicked.csv", "-n", "12", "--question", "Is this patient ill?")
+    page = serving("clicked.csv", "-n", "12")
     browser.get_log("browser")
     browser.get_log("performance")
     show(browser, page.address)
-    assert text(browser, "question") == "Is this patient ill?"
+    assert text(browser, "question") == "Is this one ill?"
     names = []
     for done, (how, answer) in enumerate(
         [("key", "y"), ("click", "no"), ("key", "u"), ("click", "yes"), ("key", "n")], start=1

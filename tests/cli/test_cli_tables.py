@@ -66,7 +66,7 @@ def test_labels_by_positive_lists_of_columns_and_repeated_ids(fitted):
     told = json.loads(fitted.stdout)
     table, _, _ = patients(800)
     assert told["data"]["labelled"] == table["diagnosed"].sum()
-    assert "'patient_id' is '00005' in 2 rows, first in rows 6 and 8" in fitted.stderr
+    assert "--id: '00005' stands in 2 rows of 'patient_id'" in fitted.stderr
     assert fitted.stderr.count("'age' holds numbers") == 1
 
 

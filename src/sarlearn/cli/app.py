@@ -256,13 +256,6 @@ def predict(**options) -> None:
 @app.command(**example("sarlearn report model.skops patients.csv -o report.html"))
 @click.argument("model", type=click.Path())
 @taking(TABLE, OUTPUT, LABEL_AGAIN, ID_AGAIN)
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="How many of the most probable hidden positives to list.",
-)
 @taking(reading, NOUN, POSITIVE_NOUN, JSON, FORCE)
 def report(**options) -> None:
     """Write a report on a saved MODEL and a TABLE with labels."""
@@ -291,20 +284,7 @@ def report(**options) -> None:
     "are taken over.",
 )
 @click.option("--serve", is_flag=True, help="Ask about the rows on a page in the browser.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default="any free one",
-    help="Port of the page, on this machine only.",
-)
 @click.option("--browser/--no-browser", default=True, help="Open the page in the browser.")
-@click.option(
-    "--question",
-    default="Is this row positive?",
-    show_default=True,
-    help="What the page asks about each row.",
-)
 @taking(SEED, JSON, FORCE)
 def audit(**options) -> None:
     """Suggest rows of TABLE to check, so that the share of positives is known better.

@@ -62,9 +62,7 @@ def audit(
     audited: str | None,
     seed: int,
     serve: bool,
-    port: int,
     browser: bool,
-    question: str,
     as_json: bool,
     force: bool,
 ) -> None:
@@ -73,7 +71,7 @@ def audit(
     with collected_warnings(), progress(f"Reading {table}"):
         plan = _plan(model, table, n, output, label, id_column, audited, seed, going_on)
     if serve:
-        _serve(plan, table, port, browser, question, fresh=not going_on)
+        _serve(plan, table, browser, fresh=not going_on)
         return
     n_neutral = plan.write({})
     result = _result(plan)
@@ -134,7 +132,7 @@ def _result(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fresh: bool) -> None:
+def _serve(plan: Plan, table: str, browser: bool, fresh: bool) -> None:
     from sarlearn.cli.audit_page import Answers, Question, flush_to_disk, only_page, serve
 
     output = Path(plan.output)
@@ -154,7 +152,7 @@ def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fres
         answers = Answers(plan.rows.tolist(), plan.labelled, given, plan.words, write)
         first, folded = _columns(plan)
         asked = Question(
-            text=question,
+            text=f"Is this one {plan.saved.notes.get('positive_noun', 'positive')}?",
             source=f"{Path(table).name}, round {int(np.nanmax(given['audit_round']))}",
             first=first,
             folded=folded,
@@ -162,7 +160,7 @@ def _serve(plan: Plan, table: str, port: int, browser: bool, question: str, fres
             name=lambda row: _name(plan, row),
         )
         with contextlib.suppress(KeyboardInterrupt):
-            serve(answers, asked, port=port, announce=lambda at: _announce(at, browser))
+            serve(answers, asked, lambda at: _announce(at, browser))
     print(_farewell(plan, answers))
 
 

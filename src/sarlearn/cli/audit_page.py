@@ -10,7 +10,6 @@ import contextlib
 import hmac
 import os
 import secrets
-import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -190,23 +189,13 @@ def make_app(answers: Answers, question: Question, token: str):
     return app
 
 
-def serve(
-    answers: Answers, question: Question, *, port: int, announce: Callable[[str], None]
-) -> None:
+def serve(answers: Answers, question: Question, announce: Callable[[str], None]) -> None:
     """Serve the page until interrupted; ``announce`` gets its address once it can be opened."""
     token = secrets.token_urlsafe(24)
     app, waitress = make_app(answers, question, token), _needed("waitress")
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-        except OSError as error:
-            raise ValueError(
-                f"Port {port} cannot be used ({error.strerror}); name another."
-            ) from None
-        server = waitress.create_server(app, sockets=[listener], threads=4, ident=None)
-        announce(f"http://{HOST}:{listener.getsockname()[1]}/{token}/")
-        server.run()
+    server = waitress.create_server(app, host=HOST, port=0, threads=4, ident=None)
+    announce(f"http://{HOST}:{server.effective_port}/{token}/")
+    server.run()
 
 
 @contextlib.contextmanager

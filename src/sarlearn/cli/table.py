@@ -1,6 +1,7 @@
 """Which columns of a table are for what, its labels, and what is known beside them."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -221,18 +222,15 @@ def warn_of_share(labels: Labels, label: str) -> None:
 
 
 def warn_of_repeats(frame, id_column: str) -> None:
-    """Tell of rows that share an identifier, with the first of them."""
-    rows: dict[Any, list[int]] = {}
-    for row, value in enumerate(values_of(as_frame(frame)[id_column])):
-        rows.setdefault(value, []).append(row)
-    repeated = {value: found for value, found in rows.items() if len(found) > 1}
+    """Tell of rows that share an identifier."""
+    counts = Counter(values_of(as_frame(frame)[id_column]))
+    repeated = [value for value, n in counts.items() if n > 1]
     if repeated:
-        value, found = next(iter(repeated.items()))
-        what = "is empty" if value is None else f"is {value!r}"
-        more = f" {len(repeated)} identifiers occur more than once." if len(repeated) > 1 else ""
+        first = "An empty cell" if repeated[0] is None else repr(repeated[0])
+        more = f", and so do {len(repeated) - 1:,} other identifiers" if len(repeated) > 1 else ""
         _warn(
-            f"--id: {id_column!r} {what} in {len(found)} rows, first in rows {found[0] + 1} and "
-            f"{found[1] + 1} after the header.{more}"
+            f"--id: {first} stands in {counts[repeated[0]]} rows of {id_column!r}{more}. Which "
+            "row is meant cannot be told from it."
         )
 
 
