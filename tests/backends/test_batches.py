@@ -119,6 +119,9 @@ def test_float32_is_kept(data):
     narrow = data.astype(dict.fromkeys("abcd", np.float32))
     matrix = module.to_matrix(pa.table(narrow[list("abcd")]))
     assert matrix.dtype == np.float32
+    mixed = module.to_matrix(pa.table(data[list("abcd")].astype({"b": np.float32})))
+    assert mixed.dtype == np.float64
+    np.testing.assert_array_equal(mixed[:, 0], data["a"])
     found = SAREMClassifier(["a"]).fit(Batches(pa.table(narrow)), "labelled")
     assert_same(found, in_memory(SAREMClassifier(["a"]), narrow))
 
@@ -200,6 +203,10 @@ def test_refusals(data, tmp_path):
         Batches(tmp_path / "none.parquet")
     with pytest.raises(ValueError, match="'word' holds object, not numbers"):
         SAREMClassifier().fit(Batches(pa.table(data.assign(word="x"))), "labelled")
+    weighted = data.assign(w=1.0)
+    weighted.loc[1234, "w"] = np.nan
+    with pytest.raises(ValueError, match=r"'w'.* missing.*row 1234"):
+        SAREMClassifier().fit(Batches(pa.table(weighted)), "labelled", sample_weight="w")
     gap = data.copy()
     gap.loc[1234, "b"] = np.nan
     with pytest.raises(ValueError, match="'b' is missing or infinite in row 1234"):

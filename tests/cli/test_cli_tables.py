@@ -133,12 +133,32 @@ def test_weights_and_groups(folder):
     )
     assert refused.returncode == 2
     assert "--groups is not available with --method sar-em; use --method sar." in refused.stderr
-    table = pd.read_csv(folder / "plain.csv").assign(stands_for=-1)
-    table.to_csv(folder / "negative.csv", index=False)
-    refused = command(
-        *("fit", "negative.csv", *FIT, "--weight", "stands_for", "-o", "g.skops"), cwd=folder
-    )
-    assert "--weight: 'stands_for' is -1 in row 0" in refused.stderr
+    table = pd.read_csv(folder / "plain.csv")
+    for value, said in ((-1, "-1"), (np.nan, "missing")):
+        table.loc[3, "stands_for"] = value
+        table.to_csv(folder / "refused.csv", index=False)
+        refused = command(
+            *("fit", "refused.csv", *FIT, "--weight", "stands_for", "-o", "g.skops"), cwd=folder
+        )
+        assert refused.returncode == 2
+        assert f"--weight: 'stands_for' is {said} in row 3" in refused.stderr
+
+
+def test_how_the_table_of_the_fit_was_read_is_remembered(folder):
+    """Gaps that are written as -9 would be ages."""
+    table = pd.read_csv(folder / "plain.csv")
+    table.loc[::5, "age"] = -9
+    table.to_csv(folder / "coded.csv", index=False)
+    fit = command("fit", "coded.csv", *FIT, "--na", "-9", "-o", "coded.skops", cwd=folder)
+    assert fit.returncode == 0, fit.stderr
+    scored, told = [], []
+    for number, again in enumerate(((), ("--na", "-9"))):
+        given = ("coded.skops", "coded.csv", *again, "-o")
+        command("predict", *given, f"s{number}.csv", cwd=folder)
+        told.append(command("report", *given, f"r{number}.html", "--json", cwd=folder).stdout)
+        scored.append((folder / f"s{number}.csv").read_text())
+    assert scored[0] == scored[1]
+    assert json.loads(told[0])["estimates"] == json.loads(told[1])["estimates"]
 
 
 @pytest.mark.parametrize(
