@@ -86,12 +86,9 @@ def summarize(
     data = _data(parts, labelled, weight)
     estimates = _estimates(parts.final, data, np.average(posterior, weights=weight), of_fit)
     certainty = _certainty(parts, labelled, data if of_fit else None)
-    # Whatever is counted adds up to the one number of hidden positives, or to an end of its range.
-    totals = [estimates["hidden_positives"]]
-    if certainty is not None and certainty["hidden_positives"] is not None:
-        totals += certainty["hidden_positives"]
+    totals = _totals(estimates, certainty)
     hidden = [shifted(posterior[~labelled], total, weight[~labelled]) for total in totals]
-    chosen = parts.propensity_attributes[:MAX_PROPENSITY_ATTRIBUTES]
+    asked = candidates(parts, labelled, f, e, posterior, ids, top)
     summary: dict[str, Any] = {
         "origin": _origin(parts.final, command),
         "source": source,
@@ -102,37 +99,14 @@ def summarize(
         "columns": _column_list(parts),
         "estimates": estimates,
         "certainty": certainty,
-        "propensity": {
-            "mean": float(np.average(e, weights=np.maximum(weight * f, 1e-300))),
-            "lowest": float(e.min()),
-            "highest": float(e.max()),
-            "attributes": [
-                {
-                    **propensity_by(parts, each.name),
-                    "groups": _groups(each, labelled, hidden, weight),
-                }
-                for each in chosen
-            ],
-            "not_shown": [a.name for a in parts.propensity_attributes[len(chosen) :]],
-            "odds": propensity_odds(parts, labelled, posterior),
-        },
-        "classifier": {
-            "importance": used[:MAX_IMPORTANCE],
-            "not_shown": max(0, len(used) - MAX_IMPORTANCE),
-            "curves": [probability_by(parts, row["attribute"]) for row in used[:MAX_CLASS_CURVES]],
-        },
+        "propensity": _propensity(parts, labelled, hidden, weight, f, e, posterior),
+        "classifier": _importance(parts, used),
         "scar_class_prior": _scar_class_prior(parts, labelled, weight),
         "groups": compared_groups(parts, labelled, used),
         "label_fit": label_fit(parts, labelled, f * e),
-        "candidates": {
-            "id": id_name or "row",
-            "rows": candidates(parts, labelled, f, e, posterior, ids, top),
-        },
+        "candidates": {"id": id_name or "row", "rows": asked},
         "review": review(hidden, weight[~labelled]),
-        "convergence": {
-            "n_iter": int(getattr(parts.final, "n_iter_", 0)),
-            "converged": bool(getattr(parts.final, "converged_", True)),
-        },
+        "convergence": _convergence(parts.final),
     }
     if sampled:
         warnings = [*warnings, _of_a_sample(parts.n_rows, data["rows"])]
@@ -258,6 +232,45 @@ def _column(attribute: Attribute) -> dict[str, Any]:
         "example": None if middle is None else value_text(middle),
         "note": "",
     }
+
+
+def _totals(estimates: dict[str, Any], certainty: dict[str, Any] | None) -> list[float]:
+    """What is counted adds up to the one number of hidden positives, or to an end of its range."""
+    ends = None if certainty is None else certainty["hidden_positives"]
+    return [estimates["hidden_positives"], *(ends or [])]
+
+
+def _propensity(
+    parts: Parts, labelled, hidden, weight, f, e: np.ndarray, posterior
+) -> dict[str, Any]:
+    """Its mean over positives, its ends, and how it goes along its first attributes."""
+    attributes = parts.propensity_attributes
+    shown = attributes[:MAX_PROPENSITY_ATTRIBUTES]
+    others = attributes[MAX_PROPENSITY_ATTRIBUTES:]
+    rows = [
+        {**propensity_by(parts, each.name), "groups": _groups(each, labelled, hidden, weight)}
+        for each in shown
+    ]
+    return {
+        "mean": float(np.average(e, weights=np.maximum(weight * f, 1e-300))),
+        "lowest": float(e.min()),
+        "highest": float(e.max()),
+        "attributes": rows,
+        "not_shown": [each.name for each in others],
+        "odds": propensity_odds(parts, labelled, posterior),
+    }
+
+
+def _convergence(final) -> dict[str, Any]:
+    found = getattr(final, "n_iter_", 0), getattr(final, "converged_", True)
+    return {"n_iter": int(found[0]), "converged": bool(found[1])}
+
+
+def _importance(parts: Parts, used: list[dict[str, Any]]) -> dict[str, Any]:
+    """What decides the class, and curves along the first of it."""
+    curves = [probability_by(parts, row["attribute"]) for row in used[:MAX_CLASS_CURVES]]
+    first = used[:MAX_IMPORTANCE]
+    return {"importance": first, "not_shown": len(used) - len(first), "curves": curves}
 
 
 def _estimates(final, data: dict[str, Any], mean: float, of_fit: bool) -> dict[str, Any]:
