@@ -16,7 +16,7 @@ from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar import Settings
 from sarlearn._engine.sar_rows import Columns, learn, unidentified
 from sarlearn._engine.tree_scores import check_sizes
-from sarlearn._validation import resolve_features, validate_data
+from sarlearn._validation import check_groups, resolve_features, validate_data
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_fit
 from sarlearn.classifiers.base import BACKGROUND, POS_LABEL, Input, LearnsPropensity
@@ -321,18 +321,11 @@ class SARClassifier(LearnsPropensity):
         return models
 
     def _checked_groups(self, groups, given: Input) -> np.ndarray | None:
-        if groups is None:
-            return None
-        groups = np.asarray(groups)
         n_given = given.rows.shape[0] if given.kept is None else len(given.kept)
-        if groups.ndim != 1 or len(groups) != n_given:
-            raise ValueError(f"groups must hold one value per row, {n_given}; got {groups.shape}.")
-        groups = groups if given.kept is None else groups[given.kept]
-        if len(groups) and (groups == groups[0]).all():
-            raise ValueError(
-                f"groups holds one value only, {groups.tolist()[0]!r}: held-out scores need two."
-            )
-        return groups
+        codes = check_groups(groups, n_given)
+        if codes is None or given.kept is None:
+            return codes
+        return check_groups(np.asarray(groups)[given.kept], int(given.kept.sum()))
 
     def _learned_table(self, X, y, sample_weight) -> tuple[Any, list[int] | None]:
         """A table as columns of numbers, and which of them are codes of words; else X as it is."""

@@ -1,7 +1,7 @@
 """Run several class-prior estimators on one data set and say whether they agree."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -124,7 +124,7 @@ class PriorComparison:
 def compare_priors(
     X,
     s,
-    estimators: Mapping | Iterable[str] | None = None,
+    estimators: Mapping | Sequence[str] | None = None,
     *,
     scorer=None,
     cv=5,
@@ -229,23 +229,21 @@ def _choose(estimators, single_sample: bool, random_state) -> dict[str, PriorEst
     known = default_estimators(single_sample, random_state)
     if estimators is None:
         return known
-    if isinstance(estimators, Mapping):
-        chosen = dict(estimators)
-    else:
-        names = [estimators] if isinstance(estimators, str) else list(estimators)
-        unknown = [name for name in names if not isinstance(name, str) or name not in known]
+    if isinstance(estimators, str):
+        estimators = [estimators]
+    if not estimators:
+        raise ValueError("estimators is empty: name at least one method.")
+    if not isinstance(estimators, Mapping):
+        unknown = [name for name in estimators if not isinstance(name, str) or name not in known]
         if unknown:
             raise ValueError(
                 f"estimators holds {unknown[0]!r}; accepted are the names {', '.join(known)}, or a "
                 "dict of name to estimator."
             )
-        chosen = {name: known[name] for name in names}
-    wrong = [name for name, value in chosen.items() if not isinstance(value, PriorEstimator)]
-    if wrong:
-        raise ValueError(
-            f"estimators[{wrong[0]!r}] is {chosen[wrong[0]]!r}, not an estimator of "
-            "sarlearn.priors."
-        )
-    if not chosen:
-        raise ValueError("estimators is empty: name at least one method.")
-    return chosen
+        return {name: known[name] for name in estimators}
+    for name, value in estimators.items():
+        if not isinstance(value, PriorEstimator):
+            raise ValueError(
+                f"estimators[{name!r}] is {value!r}, not an estimator of sarlearn.priors."
+            )
+    return dict(estimators)

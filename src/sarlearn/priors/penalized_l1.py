@@ -157,16 +157,13 @@ class PenalizedL1(FoldPriorEstimator):
         )
         widths = WIDTH_FACTORS * median_distance(squared_distances(X[some], X[centres]))
         m, u = _fold_sums(X, labelled, folds, centres, positives, widths)
-        counts = [np.bincount(folds[rows])[:, None] for rows in (labelled, ~labelled)]
-        full = [total.sum(axis=1) / n.sum() for total, n in zip((m, u), counts, strict=True)]
-        test = [total / n for total, n in zip((m, u), counts, strict=True)]
-        train = [
-            (total.sum(axis=1, keepdims=True) - total) / (n.sum() - n)
-            for total, n in zip((m, u), counts, strict=True)
-        ]
-        exact = [
-            exact_minimizer(means[0], means[1], self.penalty) for means in zip(*full, strict=True)
-        ]
+        full, test, train = [], [], []
+        for total, rows in ((m, labelled), (u, ~labelled)):
+            n, whole = np.bincount(folds[rows])[:, None], total.sum(axis=1, keepdims=True)
+            full.append(whole[:, 0] / n.sum())
+            test.append(total / n)
+            train.append((whole - total) / (n.sum() - n))
+        exact = [exact_minimizer(a, b, self.penalty) for a, b in zip(*full, strict=True)]
         theta = np.unique(np.append(THETA_GRID, np.clip(exact, 0.0, 1.0)))
         chosen = np.array([np.argmax(_held_out(t, train, test)) for t in theta])
         excess = np.maximum(0, theta[:, None] * full[0][chosen] - full[1][chosen])
