@@ -9,7 +9,7 @@ import numpy as np
 
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
-from sarlearn.cli.predict import features, last_step, neutral_note, open_both, read_labels
+from sarlearn.cli.predict import Opened, neutral_note, open_labelled
 from sarlearn.cli.terminal import collected_warnings, print_json, progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import answer_words, audit_table, read_answers
@@ -25,27 +25,20 @@ SHOWN_FIRST = 8
 class Plan:
     """An audit that is planned or under way: the table, the rows to check, the design."""
 
-    saved: Any
-    frame: Any
-    X: Any
-    s: np.ndarray
-    label: str
-    id_column: str | None
+    opened: Opened
     rows: np.ndarray
     design: dict[str, np.ndarray]
     words: dict[int, str]  # answers so far
     output: str
-
-    @property
-    def labelled(self) -> np.ndarray:
-        return self.s == last_step(self.saved.model).classes_[1]
 
     def write(self, words: dict[int, str]) -> int:
         """Write the file of rows to check, with the answers so far; how many cells were changed,
         since a spreadsheet would run them."""
         everything = {**self.words, **words}
         order = [*sorted(set(self._drawn()) - set(self.rows.tolist())), *self.rows.tolist()]
-        table = audit_table(self.frame, self.design, order, everything, leave_out=[self.label])
+        table = audit_table(
+            self.opened.frame, self.design, order, everything, leave_out=[self.opened.label]
+        )
         return write_table(table, self.output, neutralise=True)
 
     def _drawn(self) -> list[int]:
@@ -83,7 +76,7 @@ def audit(
     print(
         f"Wrote {result['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
         "no or unsure, from the top; you may stop early, since the order is random. "
-        f"Then: sarlearn fit {table} --label {plan.label} ... --audited {output}"
+        f"Then: sarlearn fit {table} --label {plan.opened.label} ... --audited {output}"
     )
     print(
         f"If the posteriors are right, about {result['rows_for_5_points']} checked rows bring the "
@@ -92,17 +85,8 @@ def audit(
 
 
 def _plan(model, table, n, output, label, id_column, audited, seed, going_on) -> Plan:
-    saved, frame, label, id_column = open_both(model, table, label, id_column)
-    learner = last_step(saved.model)
-    if not hasattr(learner, "predict_posterior"):
-        raise ValueError(
-            f"{model} holds a {type(learner).__name__}, which gives no posterior to choose rows by."
-        )
-    if label is None:
-        raise ValueError("An audit needs to know which rows are labelled; name --label.")
-    labels = read_labels(saved, frame, label)
-    s = learner.classes_[labels.labelled.astype(int)]
-    X = features(saved.model, frame)
+    opened = open_labelled(model, table, label, id_column)
+    saved, frame, X, s, label, id_column = opened
     text = [id_column] if id_column else []
     if going_on:
         filled = read_table(output, text_columns=text)
@@ -120,7 +104,7 @@ def _plan(model, table, n, output, label, id_column, audited, seed, going_on) ->
         found = suggest_audit(parts.final, parts.matrix, s, n, random_state=seed, **earlier)
         design, rows = found.answers(np.full(len(found.rows), np.nan)), found.rows
         design["expected"] = np.array(found.rows_needed())
-    return Plan(saved, frame, X, s, label, id_column, rows, design, words, output)
+    return Plan(opened, rows, design, words, output)
 
 
 def _result(plan: Plan) -> dict[str, Any]:
@@ -149,15 +133,15 @@ def _serve(plan: Plan, table: str, browser: bool, fresh: bool) -> None:
         }
         # Answers of this round are taken one by one: the page shows how the range fell.
         given["audited"][plan.rows] = np.nan
-        answers = Answers(plan.rows.tolist(), plan.labelled, given, plan.words, write)
-        first, folded = _columns(plan)
+        answers = Answers(plan.rows.tolist(), plan.opened.labelled, given, plan.words, write)
+        first, folded = _columns(plan.opened)
         asked = Question(
-            text=f"Is this one {plan.saved.notes.get('positive_noun', 'positive')}?",
+            text=f"Is this one {plan.opened.saved.notes.get('positive_noun', 'positive')}?",
             source=f"{Path(table).name}, round {int(np.nanmax(given['audit_round']))}",
             first=first,
             folded=folded,
-            cells=lambda row: _cells(plan, row),
-            name=lambda row: _name(plan, row),
+            cells=lambda row: _cells(plan.opened, row),
+            name=lambda row: _name(plan.opened, row),
         )
         with contextlib.suppress(KeyboardInterrupt):
             serve(answers, asked, lambda at: _announce(at, browser))
@@ -175,26 +159,26 @@ def _announce(address: str, browser: bool) -> None:
 def _farewell(plan: Plan, answers) -> str:
     text = f"{len(answers.words)} of {len(answers.rows)} rows are checked; see {plan.output}."
     with contextlib.suppress(ValueError):  # no range yet
-        text += f" {class_prior_from_audit(plan.labelled, **answers.design())}"
+        text += f" {class_prior_from_audit(plan.opened.labelled, **answers.design())}"
     return text
 
 
-def _columns(plan: Plan) -> tuple[list[str], list[str]]:
+def _columns(opened: Opened) -> tuple[list[str], list[str]]:
     """The columns the class model uses most, and the others."""
-    ranked = [row["attribute"] for row in importance(take_apart(plan.saved.model, plan.X))]
-    shown = [name for name in plan.frame.columns if name not in (plan.label, plan.id_column)]
+    ranked = [row["attribute"] for row in importance(take_apart(opened.saved.model, opened.X))]
+    shown = [n for n in opened.frame.columns if n not in (opened.label, opened.id_column)]
     first = [name for name in ranked if name in shown][:SHOWN_FIRST]
     return first, [name for name in shown if name not in first]
 
 
-def _name(plan: Plan, row: int) -> str:
-    if plan.id_column is None:
+def _name(opened: Opened, row: int) -> str:
+    if opened.id_column is None:
         return f"row {row}"
-    return f"{plan.id_column} {_text(as_frame(plan.frame)[plan.id_column].item(row))}"
+    return f"{opened.id_column} {_text(as_frame(opened.frame)[opened.id_column].item(row))}"
 
 
-def _cells(plan: Plan, row: int) -> dict[str, str]:
-    frame = as_frame(plan.frame)
+def _cells(opened: Opened, row: int) -> dict[str, str]:
+    frame = as_frame(opened.frame)
     return {name: _text(frame[name].item(row)) for name in frame.columns}
 
 

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -171,19 +171,48 @@ def neutral_note(n_cells: int) -> str:
     )
 
 
-def open_both(
-    model: str,
-    table: str,
-    label: str | None,
-    id_column: str | None,
-    reading: dict[str, Any] | None = None,
-) -> tuple[SavedModel, Any, str | None, str | None]:
-    """The model, the table, and its label and identifier columns, where it has them."""
+class Opened(NamedTuple):
+    """A saved model, and a table with labels."""
+
+    saved: SavedModel
+    frame: Any
+    X: Any
+    s: np.ndarray
+    label: str
+    id_column: str | None
+
+    @property
+    def labelled(self) -> np.ndarray:
+        return self.s == last_step(self.saved.model).classes_[1]
+
+    @property
+    def ids(self) -> list | None:
+        """What each row is called, where a column says so."""
+        return None if self.id_column is None else list(self.frame[self.id_column])
+
+
+def open_labelled(model: str, table: str, label, id_column, reading=None) -> Opened:
+    """The model and the table, for a command that needs propensities and labels."""
     saved = load_file(model)
     known_id = id_column or saved.notes.get("id")
     written = {**saved.notes.get("reading", {}), **(reading or {})}
     frame = read_table(table, text_columns=[known_id] if known_id else [], **written)
-    return saved, frame, *_roles(saved, frame, label, id_column)
+    label, id_column = _roles(saved, frame, label, id_column)
+    learner = last_step(saved.model)
+    if not hasattr(learner, "predict_propensity"):
+        raise ValueError(
+            f"{model} holds a {type(learner).__name__}, which has no propensity model."
+        )
+    if label is None:
+        known = saved.notes.get("label")
+        raise ValueError(
+            f"The table has no label column{f' {known!r}' if known else ''}; name it with --label."
+        )
+    labelled = read_labels(saved, frame, label).labelled
+    if labelled.all() or not labelled.any():
+        raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
+    s = learner.classes_[labelled.astype(int)]
+    return Opened(saved, frame, features(saved.model, frame), s, label, id_column)
 
 
 def _roles(

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sarlearn.cli.predict import features, last_step, open_both, read_labels
+from sarlearn.cli.predict import open_labelled
 from sarlearn.cli.table import weights_of
 from sarlearn.cli.terminal import (
     collected_warnings,
@@ -27,33 +27,18 @@ def report(
 ) -> None:
     """Write a report on a saved model and a table."""
     with collected_warnings(told_later=True) as messages, progress(f"Reading {table}"):
-        saved, frame, label, id_column = open_both(model, table, label, id_column, reading)
-    learner = last_step(saved.model)
-    if not hasattr(learner, "predict_propensity"):
-        raise ValueError(
-            f"{model} holds a {type(learner).__name__}, which has no propensity model to report on."
-        )
-    if label is None:
-        raise ValueError(
-            "A report needs labels, and the table has no label column"
-            + (f" {saved.notes['label']!r}" if saved.notes.get("label") else "")
-            + "; name it with --label."
-        )
-    labels = read_labels(saved, frame, label)
-    if labels.labelled.all() or not labels.labelled.any():
-        raise ValueError(f"The column {label!r} must hold labelled and unlabelled rows.")
-    X, s = features(saved.model, frame), learner.classes_[labels.labelled.astype(int)]
-    notes, weight = saved.notes, saved.notes.get("weight")
+        opened = open_labelled(model, table, label, id_column, reading)
+    notes, weight = opened.saved.notes, opened.saved.notes.get("weight")
     with progress("Writing the report"), collected_warnings():
         summary = summarize(
-            saved.model,
-            X,
-            s,
-            ids=None if id_column is None else list(frame[id_column]),
-            id_name=id_column,
+            opened.saved.model,
+            opened.X,
+            opened.s,
+            ids=opened.ids,
+            id_name=opened.id_column,
             source=Path(table).name,
-            label=label,
-            weight=None if weight is None else weights_of(frame, weight),
+            label=opened.label,
+            weight=None if weight is None else weights_of(opened.frame, weight),
             warnings=messages,
             command=command_line(),
             files=(model, table),
