@@ -79,6 +79,17 @@ def test_rows_of_weight_zero_are_absent():
     assert found.n_audited_ == some.n_audited_
 
 
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_labels_on_all_positives_are_not_more_than_all(seed):
+    """Rounding made the label frequency greater than 1."""
+    X = np.random.default_rng(seed).normal(size=(60, 1)).round()
+    model = RepeatedSARClassifier().fit(X, X[:, 0] > 0)
+    assert model.class_prior_ >= np.mean(X > 0)
+    assert model.label_frequency_ == pytest.approx(1)
+    assert model.label_frequency_ <= 1
+
+
 def test_the_reference_has_the_right_derivatives():
     X, y, s, Z, rng = simulate(2, n=60)
     known = np.where((np.nansum(s, axis=1) == 0) & (rng.random(60) < 0.3), y, np.nan)

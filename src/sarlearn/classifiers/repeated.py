@@ -23,7 +23,13 @@ from sarlearn._validation import (
 )
 from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_range, warn_not_converged
+from sarlearn.classifiers._store import (
+    KNOWN_PRIOR,
+    known_prior,
+    store_prior,
+    store_range,
+    warn_not_converged,
+)
 from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import TrustWarning, warn
 
@@ -273,7 +279,7 @@ class RepeatedSARClassifier(PUClassifier):
     def _store(self, fit: ChanceFit, share: float, prior: KnownPrior | None) -> None:
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.propensity_coef_, self.propensity_intercept_ = fit.phi[None, :-1], fit.phi[-1:]
-        self.class_prior_ = float(fit.class_prior)
+        store_prior(self, fit.class_prior, share)
         # On the scale of log odds, on which it stays between 0 and 1.
         inside = float(np.clip(fit.class_prior, 1e-12, 1 - 1e-12))
         spread = Z * fit.error / (inside * (1 - inside))
@@ -283,7 +289,6 @@ class RepeatedSARClassifier(PUClassifier):
         bounded = prior is not None and not prior.deviation
         store_range(self, *(prior.within((low, high)) if bounded else (low, high)))  # type: ignore[union-attr]
         self.class_prior_from_labels_ = float(fit.labels_only)
-        self.label_frequency_ = share / self.class_prior_
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes
         self.converged_, self.history_ = fit.converged, fit.history
         if not fit.converged:
