@@ -45,7 +45,7 @@ class LabelSums(Sums):
 
 def label_sums(block: Block, theta: np.ndarray, second: bool) -> LabelSums:
     """Of rows with scores ``block.score`` and attributes ``block.Xe``, or propensities known."""
-    G, B, weight = block.score, block.Xe, weights(block)
+    G, B, weight = block.score, block.Xe, block.weights
     m = G.shape[1]
     f, not_f = sigmoids(G @ theta[:m] + theta[m])
     known = B is None
@@ -104,11 +104,6 @@ def _fill(out: np.ndarray | None, columns: np.ndarray, factor: np.ndarray) -> np
     np.multiply(columns, factor[:, None], out=out[:, :-1])
     out[:, -1] = factor
     return out
-
-
-def weights(block: Block) -> np.ndarray:
-    """The weight of each row, 1 where none was given."""
-    return np.ones(block.n_rows) if block.weight is None else block.weight
 
 
 @dataclass(frozen=True)
@@ -313,6 +308,6 @@ def _shares(rows: Rows) -> tuple[float, float]:
 
 
 def _share_sums(block: Block) -> np.ndarray:
-    weight = weights(block)
+    weight = block.weights
     known = 0.0 if block.e is None else float(weight @ np.broadcast_to(block.e, len(weight)))
     return np.array([float(weight @ block.labelled), known, float(weight.sum())])

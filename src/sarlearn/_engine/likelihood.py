@@ -150,12 +150,6 @@ def label_residual(odds: np.ndarray, labelled) -> np.ndarray:
     return np.where(labelled, 1.0, -odds)
 
 
-def expected_information(f, not_f, e, not_e) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean second derivatives over labels drawn from the model: by eta, by both, by zeta."""
-    odds = label_odds(f, not_f, e, not_e)
-    return odds * not_f**2, odds * not_f * not_e, odds * not_e**2
-
-
 def log_chance(f, e, labelled) -> np.ndarray:
     """``log P(s|x)`` of each row, from probabilities that are numbers, with ``-inf`` for log(0).
 

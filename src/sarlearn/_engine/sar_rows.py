@@ -23,7 +23,7 @@ from sarlearn._engine.auto import (
 )
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import deal_folds, fold_of, hash_rows, joined, mixed, near_copies
-from sarlearn._engine.label_model import LabelFit, LabelModel, weights
+from sarlearn._engine.label_model import LabelFit, LabelModel
 from sarlearn._engine.linear_scores import FoldLogistic, held_out
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sar import (
@@ -97,7 +97,7 @@ def unidentified(rows: Rows, columns: Columns) -> bool:
     In the second case ``P(s=1|x) = f(x) e(x)`` holds for every ``f`` above ``P(s=1|x)``, with the
     matching ``e``: labels cannot tell the two apart, however many.
     """
-    if rows.gather(_labelled).sum() < LEAST_LABELS:
+    if rows.column("labelled").sum() < LEAST_LABELS:
         return True
     if columns.auto or not len(columns.of_propensity):
         return False
@@ -169,7 +169,8 @@ class _Distinct:
     def __init__(self, rows: Rows, columns: Columns, groups: np.ndarray | None):
         self._rows, self.columns = rows, columns
         used, of_class = columns.used, columns.of_class
-        self._labelled, self._weight, self._audited = seen_of(rows)
+        self._labelled, self._weight = rows.column("labelled"), rows.column("weights")
+        self._audited = rows.audited()
         whole = rows.gather(_hash, used)
         if len(of_class) < len(used):
             by_class = joined(rows.gather(_hash, of_class), groups)
@@ -313,16 +314,6 @@ class _Many:
         return replace(few, fit=found)
 
 
-def seen_of(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Labels, weights and audited classes of all rows."""
-    audited = rows.gather(_audited)
-    return (
-        rows.gather(_labelled),
-        rows.gather(weights),
-        None if np.isnan(audited).all() else audited,
-    )
-
-
 # -- what is done to a block -------------------------------------------------------------------
 
 
@@ -385,11 +376,3 @@ def _rescaled(block: Block, a: float, b: float) -> Block:
     scores = block.matrix.copy()
     scores[:, 1] = np.clip(a * scores[:, 1] + b, -LIMIT, LIMIT)
     return block.with_columns(matrix=scores)
-
-
-def _labelled(block: Block) -> np.ndarray:
-    return block.labelled
-
-
-def _audited(block: Block) -> np.ndarray:
-    return np.full(block.n_rows, np.nan) if block.audited is None else block.audited
