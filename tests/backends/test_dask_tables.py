@@ -1,6 +1,7 @@
 """Tables and the command line on Dask."""
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -222,13 +223,21 @@ def test_the_command_line_refuses(client, folder, table, options, error, message
         app(arguments, standalone_mode=False)
 
 
+ON_ONE_CORE: dict = {}
+if hasattr(os, "sched_setaffinity"):
+    ON_ONE_CORE["preexec_fn"] = lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
 def test_the_command_line_with_its_own_cluster(folder, tmp_path, monkeypatch):
-    """As a person types it: a local cluster, and the dashboard's address on stderr."""
+    """As a person types it: a local cluster, and the dashboard's address on stderr.
+
+    Of one worker, however many cores there are: each imports everything.
+    """
     monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(tmp_path))
     monkeypatch.setattr("sarlearn.cli.large.ANSWER_WITHIN", "1s")
     fit = fit_command(folder, "part*.parquet", "--method", "sar-em", "--dask")
     with ThreadPoolExecutor() as pool:
-        running = pool.submit(process, *fit)
+        running = pool.submit(process, *fit, **ON_ONE_CORE)
         gone = command(*fit, "tcp://127.0.0.1:9", cwd=tmp_path)
     done = running.result()
     assert gone.returncode
