@@ -118,7 +118,7 @@ def _score(saved: SavedModel, frame, label, id_column, keep_all: bool, total: Sc
         raise ValueError(f"The table already has a column {clash[0]!r}; rename it first.")
     backend = table.implementation
     new = [nw.new_series(name, values, backend=backend) for name, values in scores.items()]
-    scored = nw.from_dict({s.name: s for s in [*kept.iter_columns(), *new]}, backend=backend)
+    scored = nw.from_dict({s.name: s for s in [*kept.iter_columns(), *new]})
     by = saved.notes.get("weight")
     weight = None if by is None or by not in table.columns else weights_of(frame, by)
     total.count(scores, labels, weight)

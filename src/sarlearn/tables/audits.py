@@ -105,7 +105,7 @@ def audit_table(frame, design: dict[str, np.ndarray], rows, words, leave_out=())
     columns = {n: nw.new_series(n, v, kind, backend=backend) for n, (kind, v) in values.items()}
     chosen = table.select(kept)[rows.tolist()]
     columns |= {series.name: series for series in chosen.iter_columns()}
-    return nw.from_dict(columns, backend=backend).to_native()
+    return nw.from_dict(columns).to_native()
 
 
 def read_answers(answers, frame, id_column: str | None = None) -> dict[str, np.ndarray]:

@@ -394,7 +394,8 @@ class TableEncoder(  # type: ignore[call-arg]
         check_is_fitted(self)
         frame, found = as_frame(X), {}
         for name in self.levels_:
-            unseen = set(words(frame[name])) - set(self._codes_of(name)) - {MISSING}
+            held = {word(value) for value in coded(frame[name])[1]}
+            unseen = held - set(self._codes_of(name)) - {MISSING}
             if unseen:
                 found[name] = sorted(unseen)
         return found

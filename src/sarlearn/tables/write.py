@@ -144,7 +144,7 @@ def _neutral(table):
             series = nw.new_series(series.name, values, backend=table.implementation)
         columns.append(series)
     named = {_safe(series.name): series for series in columns}
-    return nw.from_dict(named, backend=table.implementation), n_cells
+    return nw.from_dict(named), n_cells
 
 
 def _safe(name: str) -> str:
