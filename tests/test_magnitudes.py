@@ -230,8 +230,18 @@ def test_inspection_of_huge_columns():
 
 
 def test_a_coefficient_that_is_no_number_is_refused():
+    model = RepeatedSARClassifier(C=np.inf)  # a penalty would hold it at a number
     with pytest.raises(ValueError, match=r"values of about \S+e-31\d: its coefficient is too"):
-        inspection.scar_test(with_column(1e-310), S, [0], n_draws=19, random_state=0)
+        model.fit(with_column(1e-310), VISITS)
+
+
+def test_scar_test_does_not_feel_scales():
+    plain, tiny = (
+        inspection.scar_test(with_column(factor), S, [0], n_draws=19, random_state=0)
+        for factor in (1.0, 1e-310)
+    )
+    assert tiny.statistic == pytest.approx(plain.statistic, rel=1e-9)
+    assert tiny.p_value == plain.p_value
 
 
 def test_scores_do_not_feel_scales():

@@ -70,10 +70,12 @@ class SAREMClassifier(LearnsPropensity):
         propensity scores of unlabelled rows over ``window`` iterations is below ``tol``.
         ``"fixed_point"`` accelerates EM and runs to where it no longer moves; with ``decay=1``
         that is the best maximum of the penalised likelihood from several starts.
-    window, max_iter : int, default=10 and 500
-        Iterations over which the slope is taken, and at most.
+    window : int, default=10
+        Iterations over which the slope is taken.
     tol : float > 0, default=None
         1e-4 for ``"slope"``; 1e-8 for ``"fixed_point"``, as root mean square change of the logits.
+    max_iter : int, default=500
+        Iterations at most.
     single_sample : bool, default=True
         False for labelled rows and a background of the whole population, collected apart. The share
         of positives is not identified then: ``class_prior_`` and ``label_frequency_`` are NaN, and
