@@ -171,11 +171,11 @@ def place(request):
 
 @pytest.fixture(scope="session")
 def checked():
-    """A table, and a model of it, made once."""
+    """A table whose labels determine the class prior roughly, and a model of it, made once."""
     from sarlearn import SARClassifier
     from table_data import patients
 
-    table = patients(800)[0]
+    table = patients(1_500)[0]
     X, s = table.drop(columns=["patient_id", "diagnosed"]), table["diagnosed"]
     model = SARClassifier(["age", "plan"], max_iter=10, n_folds=3).fit(X, s)
     return SimpleNamespace(table=table, X=X, model=model)

@@ -112,8 +112,8 @@ def ranked(sample: Sample, settings: Settings, column: np.ndarray, fit: SARFit) 
     model = _label_model(replace(sample, B=sample.B[:, here]), settings, fit)
     phi = model.fit(model.start(np.zeros(len(here) + 1))).phi[:-1]
     moved = [
-        float(np.std(sample.B[:, here[own]] @ phi[own]))
-        for own in (np.flatnonzero(column[here] == j) for j in columns)
+        float(np.std(sample.B[:, here[terms]] @ phi[terms]))
+        for terms in (np.flatnonzero(column[here] == j) for j in columns)
     ]
     return columns[np.argsort(-np.array(moved), kind="stable")]
 
@@ -136,10 +136,10 @@ def _different(B: np.ndarray, column: np.ndarray) -> np.ndarray:
     """Columns that vary, the first of those whose terms are the same up to sign."""
     found: dict[bytes, int] = {}
     for j in np.unique(column):
-        own = np.round(B[:, column == j], 6)
-        if own.any():
-            sign = np.sign(own.flat[np.flatnonzero(own)[0]])
-            found.setdefault((sign * own + 0.0).tobytes(), int(j))
+        part = np.round(B[:, column == j], 6)
+        if part.any():
+            sign = np.sign(part.flat[np.flatnonzero(part)[0]])
+            found.setdefault((sign * part + 0.0).tobytes(), int(j))
     return np.array(sorted(found.values()), dtype=np.intp)
 
 

@@ -149,8 +149,8 @@ def learn(
         unnamed = follows(shown, settings, every.column, fits[0].fit)
     n_seen = len(sample.labelled)
     for one in fits:
-        own = attributes.part(one.terms)
-        found = Learned(one.fit, fits, terms, own, rows_of.share, n_seen, leaks, copies)
+        named = attributes.part(one.terms)
+        found = Learned(one.fit, fits, terms, named, rows_of.share, n_seen, leaks, copies)
         if number is not None:
             found = _Many(rows, rows_of, columns, settings, seed, found).fit()
         one.fit = found.fit

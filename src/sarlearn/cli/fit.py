@@ -149,7 +149,7 @@ def _read(table: str, roles: Roles, reading, evidence, on_dask: bool, batches: b
 
 
 def _fitted(learning: Learning, roles: Roles, read, doing: str) -> Fitted:
-    with collected_warnings(told_later=True) as messages:
+    with collected_warnings(printed_later=True) as messages:
         with progress(doing):
             rows = read()
         model = learning.model(rows.roles, rows.columns)

@@ -257,8 +257,8 @@ def features(model, frame):
         )
     table = as_frame(frame)
     if missing := [name for name in names if name not in table.columns]:
-        told = no_column(missing, table.columns, "The table")
-        raise ValueError(f"The model uses columns that the table lacks. {told}")
+        names = no_column(missing, table.columns, "The table")
+        raise ValueError(f"The model uses columns that the table lacks. {names}")
     chosen = table.select(list(names))
     for series in chosen.iter_columns() if encoder_of(model) is None else ():
         _refuse_what_is_no_number(series)

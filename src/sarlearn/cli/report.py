@@ -26,7 +26,7 @@ def report(
     as_json: bool,
 ) -> None:
     """Write a report on a saved model and a table."""
-    with collected_warnings(told_later=True) as messages, progress(f"Reading {table}"):
+    with collected_warnings(printed_later=True) as messages, progress(f"Reading {table}"):
         opened = open_labelled(model, table, label, id_column, reading)
     notes, weight = opened.saved.notes, opened.saved.notes.get("weight")
     with progress("Writing the report"), collected_warnings():

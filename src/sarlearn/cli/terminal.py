@@ -169,15 +169,15 @@ def watched(learner, show: Show) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def collected_warnings(*, told_later: bool = False) -> Iterator[list[Warning]]:
-    """Gather the warnings of a block, each once; print them, unless they are told later."""
+def collected_warnings(*, printed_later: bool = False) -> Iterator[list[Warning]]:
+    """Gather the warnings of a block, each once; print them, unless they are printed later."""
     found: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield found
     said = {" ".join(str(w.message).split()): w.message for w in caught}
     found.extend(message for message in said.values() if isinstance(message, Warning))
-    for text in [] if told_later else said:
+    for text in [] if printed_later else said:
         print(f"Warning: {text}", file=sys.stderr)
 
 

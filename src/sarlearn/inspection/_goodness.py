@@ -15,7 +15,7 @@ from sarlearn._words import listed
 
 __all__ = ["GoodnessOfFit", "GoodnessOfFitDisplay", "goodness_of_fit"]
 
-# Score statistics above these are told: of a column in the propensity, and of its square in the
+# Score statistics above these are reported: of a column in the propensity, and of its square in the
 # class; and a standardised misfit above this.
 DRIVER, NONLINEAR, MISFIT = 4.5, 7.0, 5.0
 # Score tests look at so many rows, however many there are.
@@ -203,7 +203,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     whether a column that was not named belongs into ``e``, and whether a linear ``f`` lacks the
     square of one; and each column alone is asked whether it all but determines the label.
 
-    **What it cannot see.** A good fit does not show that the two factors are told apart rightly:
+    **What it cannot see.** A good fit does not show that the two factors are separated correctly:
     a driver of labelling that the class model absorbs fits as well, and so does another level of
     the propensity where no row is surely positive.
 
@@ -244,15 +244,15 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     """
     parts = take_apart(model, X)
     labelled = parts.labelled(s)
-    told = parts.probability(), parts.propensity(), labelled
+    found = parts.probability(), parts.propensity(), labelled
     rows = sample_rows(labelled)
     terms, names = _terms(parts, rows)
     Z, labelled = terms.transform(parts.rows(rows)), labelled[rows]
     driver_z, nonlinear_z = _score_tests(parts, Z, terms.column, labelled, rows)
     return GoodnessOfFit(
-        misfit=misfit(strata(*told, N_PROBABILITIES, N_PROPENSITIES)),
-        by_score=strata(*told, n_bins, 1),
-        by_propensity=strata(*told, 1, 5),
+        misfit=misfit(strata(*found, N_PROBABILITIES, N_PROPENSITIES)),
+        by_score=strata(*found, n_bins, 1),
+        by_propensity=strata(*found, 1, 5),
         drivers=_named(names, driver_z, DRIVER),
         nonlinear=_named(names, nonlinear_z, NONLINEAR),
         leaks={names[j]: area for j, area in leaking(Z, labelled)},

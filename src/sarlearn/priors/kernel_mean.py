@@ -205,7 +205,7 @@ class _Embedding:
         self.direction = self.rows @ self.delta
         self.component = np.where(labelled, 1.0 / self.n_labelled, 0.0)
         ones = np.full((1, len(labelled)), HEAVY)
-        self._weighed = np.vstack([self.rows, ones])
+        self._weighted = np.vstack([self.rows, ones])
 
     def threshold(self, variant: str) -> float:
         """The slope that KM1 or KM2 looks for."""
@@ -224,7 +224,7 @@ class _Embedding:
     def difference(self, lambda_: float) -> np.ndarray:
         """From the nearest distribution over the rows to ``lambda U + (1 - lambda) P``."""
         target = self.rows @ (self.component + lambda_ * self.delta)
-        weights, _ = nnls(self._weighed, np.append(target, HEAVY), maxiter=10 * len(self.delta))
+        weights, _ = nnls(self._weighted, np.append(target, HEAVY), maxiter=10 * len(self.delta))
         return target - self.rows @ (weights / weights.sum())
 
 

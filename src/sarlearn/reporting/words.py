@@ -22,7 +22,7 @@ VERDICTS = {
     "not at all": ("Not determined by these labels", "open"),
 }
 # Warnings of a fit that say what the verdict says.
-TOLD_BY_VERDICT = {"leak", "open-class-prior"}
+SAID_BY_VERDICT = {"leak", "open-class-prior"}
 # Unlabelled rows that are checked in the sentence about the list, where there are as many.
 CHECKED = 100
 
@@ -299,8 +299,8 @@ def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list
     warning of the fit where the verdict says the same.
     """
     codes = {getattr(warning, "code", "") for warning in given}
-    told = TOLD_BY_VERDICT if summary["verdict"] is not None else set()
-    kept = [warning for warning in given if getattr(warning, "code", "") not in told]
+    said = SAID_BY_VERDICT if summary["verdict"] is not None else set()
+    kept = [warning for warning in given if getattr(warning, "code", "") not in said]
     found = list(dict.fromkeys(" ".join(str(warning).split()) for warning in kept))
     if nothing_said(summary):
         return found  # the verdict has the reason, and nothing else matters
