@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn import (
@@ -33,7 +34,11 @@ Y = RNG.random(N) < expit(X @ [0.5, 1.5, -1.5, 1.0])
 E = expit(X[:, 0])
 S = Y & (RNG.random(N) < E)
 VISITS = np.column_stack([S, S & (np.arange(N) % 3 > 0)])
+# By themselves they deal folds by the values of rows, and a column in other units deals others.
+FOLDS = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, S))
 SETTINGS = {
+    "cv": FOLDS,
+    "prior_estimator": BestBinEstimator(cv=FOLDS, random_state=0),
     "propensity_features": [0],
     "random_state": 0,
     "n_iter": 5,  # of the two models
@@ -47,8 +52,8 @@ def estimators() -> list:
         settings = SETTINGS
         if kind.__name__ == "MultiSCARClassifier":  # groups rows by equal values
             settings = settings | {"propensity_features": ()}
-        if kind.__name__ == "SCARClassifier":  # by itself it deals folds by the values of rows
-            settings = settings | {"prior_estimator": BestBinEstimator(random_state=0)}
+        if kind.__name__ == "PUSBClassifier":
+            settings = settings | {"class_prior": SETTINGS["prior_estimator"]}
         known = model.get_params()
         found.append(model.set_params(**{k: v for k, v in settings.items() if k in known}))
     return found
@@ -223,7 +228,9 @@ def test_inspection_of_huge_columns():
     test = inspection.scar_test(huge, S, [0], n_draws=19, random_state=0)
     same = inspection.scar_test(X, S, [0], n_draws=19, random_state=0)
     assert test.statistic == pytest.approx(same.statistic, rel=1e-6)
-    np.testing.assert_allclose(test.propensity_coef * 1e200, same.propensity_coef, rtol=1e-6)
+    assert test.p_value == same.p_value
+    assert test.class_prior == pytest.approx(same.class_prior, rel=1e-6)
+    assert test.class_prior_alternative == pytest.approx(same.class_prior_alternative, rel=1e-6)
     assert inspection.select_propensity_features(huge, S, [0, 1]).features == ["x0"]
     model = SAREMClassifier([0]).fit(huge, S)
     assert inspection.relative_prevalence(model, huge, S, X[:, 1] > 0) is not None
@@ -245,9 +252,9 @@ def test_scar_test_does_not_feel_scales():
 
 
 def test_scores_do_not_feel_scales():
-    plain = out_of_fold_scores(X, S, random_state=0)
+    plain = out_of_fold_scores(X, S, cv=FOLDS)
     for factor in (1e200, 1e-200, 1e-310):
-        found = out_of_fold_scores(X * factor, S, random_state=0)
+        found = out_of_fold_scores(X * factor, S, cv=FOLDS)
         np.testing.assert_allclose(found, plain, atol=1e-6)
 
 

@@ -77,7 +77,7 @@ class AlphaMax(ScorePriorEstimator):
     >>> y = target == 0  # malignant: 0.37 of the rows
     >>> s = y & (np.random.default_rng(0).random(len(y)) < 0.5)
     >>> round(AlphaMax(random_state=0).fit(X, s).class_prior_, 1)
-    0.4
+    0.3
     """
 
     _parameter_constraints: dict = {
