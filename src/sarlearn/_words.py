@@ -130,6 +130,7 @@ def model_summary(
     sure: str | None,
     odds: Sequence[dict],
     rounds: tuple[int, bool] | None,
+    n_tree_rows: int | None = None,
 ) -> str:
     """What a fitted learner says, a sentence per line."""
     if class_prior != class_prior:  # NaN: labelled rows and background are two samples
@@ -150,7 +151,14 @@ def model_summary(
         n_rounds, settled = rounds
         how = "settled" if settled else "had not settled"
         lines.append(f"The fit {how} after {counted(n_rounds, 'round')}.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *filter(None, [sample_sentence(n_tree_rows)])])
+
+
+def sample_sentence(n_tree_rows: int | None) -> str:
+    """That trees have not seen every row, where it is so."""
+    if n_tree_rows is None:
+        return ""
+    return f"The trees were grown on a sample of {n_tree_rows:,} rows; all else saw every row."
 
 
 def nearest(names: str | Sequence[str], candidates: Iterable[str], most: int = 3) -> str:

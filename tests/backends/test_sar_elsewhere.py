@@ -75,3 +75,33 @@ def test_a_cluster_gives_the_answer_of_memory(in_memory, client):
     assert found.class_prior_ == pytest.approx(expected.class_prior_, abs=0.01)
     proba = found.predict_proba(da.from_array(X, chunks=cut)).compute()
     np.testing.assert_allclose(proba, expected.predict_proba(X), atol=1e-4)
+
+
+def test_trees_see_the_same_sample_wherever_rows_lie(in_memory, client, monkeypatch):
+    """One rule and code: of too many rows trees are grown on some, and every fit says so."""
+    pa, da = pytest.importorskip("pyarrow"), pytest.importorskip("dask.array")
+    from sarlearn import Batches
+    from sarlearn._engine import sar_rows
+
+    X, s, _, _ = in_memory
+    for name, value in {"MANY_ROWS": 1500, "SAMPLE_ROWS": 1000, "TREE_ROWS": 1200}.items():
+        monkeypatch.setattr(sar_rows, name, value)
+    table = pa.table({f"x{j}": X[:, j] for j in range(4)} | {"s": s.astype(int)})
+    cut = ((1000, 37, 1963), (4,))
+    places = {
+        "memory": (X, s),
+        "batches": (Batches(lambda: iter(table.to_batches(max_chunksize=777))), "s"),
+        "Dask": (da.from_array(X, chunks=cut), da.from_array(s, chunks=cut[:1])),
+    }
+    found = {name: SARClassifier([0]).fit(*given) for name, given in places.items()}
+    trees = {name: model.class_logit_.trees for name, model in found.items()}
+    for name, model in found.items():
+        assert model.n_tree_rows_ == 1200
+        assert "grown on a sample of 1,200 rows" in model.summary()
+        assert model.class_prior_ == pytest.approx(found["memory"].class_prior_, abs=1e-4)
+        assert [c for c, _ in trees[name]] == pytest.approx(
+            [c for c, _ in trees["memory"]], abs=1e-3
+        )
+        assert len(trees[name]) == 3
+    monkeypatch.setattr(sar_rows, "TREE_ROWS", 3000)
+    assert "sample" not in SARClassifier([0]).fit(X, s).summary()

@@ -61,6 +61,19 @@ def test_batches_give_what_memory_gives(call):
     assert any("of the 1,500 rows, spread evenly" in told for told in found["warnings"])
 
 
+def test_it_is_said_that_trees_saw_a_sample(call, monkeypatch):
+    from sarlearn._engine import sar_rows
+
+    for name, value in {"MANY_ROWS": 700, "SAMPLE_ROWS": 600, "TREE_ROWS": 650}.items():
+        monkeypatch.setattr(sar_rows, name, value)
+    for where in ("--batches", "--in-memory"):
+        code, out, err = call(
+            "fit", "parts/*.parquet", *FIT[:-2], "--force", "-o", "model.skops", where
+        )
+        assert code == 0, err
+        assert "The trees were grown on a sample of 650 rows; all else saw every row." in out
+
+
 def test_a_folder_is_one_table(call):
     found, whole = (fitted(call, name, "--method", "sar-em") for name in ("parts", "all.parquet"))
     assert found["estimates"] == whole["estimates"]

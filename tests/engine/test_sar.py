@@ -95,7 +95,7 @@ def test_many_rows_give_the_answer_of_few(class_models, monkeypatch):
     X, y, s = made(6000)
     settings = Settings(class_models)
     few = learn(rows_of(X, s), columns_of(X), settings, 0)
-    assert few.n_seen_by_trees == 6000
+    assert few.n_tree_rows is None
     monkeypatch.setattr(sar_rows, "MANY_ROWS", 3000)
     monkeypatch.setattr(sar_rows, "SAMPLE_ROWS", 2500)
     many = learn(rows_of(X, s), columns_of(X), settings, 0)
@@ -119,7 +119,7 @@ def test_many_rows_in_any_order_and_any_blocks(monkeypatch):
     order = np.random.default_rng(1).permutation(2400)
     one = learn(rows_of(X, s), columns_of(X), Settings(), 0)
     other = learn(rows_of(X[order], s[order], 333), columns_of(X), Settings(), 0)
-    assert one.n_seen_by_trees == 1800
+    assert one.n_tree_rows == 1800
     assert other.fit.stack.class_prior == pytest.approx(one.fit.stack.class_prior, abs=1e-6)
     twice = learn(rows_of(np.tile(X, (2, 1)), np.tile(s, 2)), columns_of(X), Settings(), 0)
     weighed = learn(rows_of(X, s, weight=np.full(2400, 2.0)), columns_of(X), Settings(), 0)

@@ -80,11 +80,11 @@ class Learned:
     terms: Terms
     attributes: Terms
     share: float
-    n_seen_by_trees: int
     leaks: list[tuple[int, float]] = field(default_factory=list)
     near_copies: float = 0.0  # share of rows that have some
     auto: bool = False  # whether nobody named a column and the members are candidates
     unnamed: Unnamed | None = None  # a fit that names columns which labels visibly follow
+    n_tree_rows: int | None = None  # so many trees were grown on; None where that is all
 
     def logit(self, X, columns: Columns) -> np.ndarray:
         """The class logit of rows in memory."""
@@ -147,10 +147,9 @@ def learn(
         every = Terms.learn(X, np.arange(X.shape[1]), columns.categorical, seen.weight)
         shown = replace(sample, B=every.dense(X))
         unnamed = follows(shown, settings, every.column, fits[0].fit)
-    n_seen = len(sample.labelled)
     for one in fits:
         named = attributes.part(one.terms)
-        found = Learned(one.fit, fits, terms, named, rows_of.share, n_seen, leaks, copies)
+        found = Learned(one.fit, fits, terms, named, rows_of.share, leaks, copies)
         if number is not None:
             found = _Many(rows, rows_of, columns, settings, seed, found).fit()
         one.fit = found.fit
@@ -279,7 +278,7 @@ class _Many:
             start = np.zeros_like(thetas)
             start[-1] = recipe.level(e)
         boosted = recipe.boost(recipe.tree_rows(folds), Z @ start[:-1] + start[-1], e, False)
-        self._few.n_seen_by_trees = len(seen.labelled)
+        self._few.n_tree_rows = None if number is None else len(number)
         return boosted, start
 
     def _stack(self, scored: Rows, models: list[Additive], boosted) -> Learned:

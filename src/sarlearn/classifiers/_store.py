@@ -111,6 +111,7 @@ def store_fit(
     model.terms_, model.attributes_ = found.terms, found.attributes
     model.class_logit_, model.phi_ = fit.model, fit.stack.phi
     model.score_weights_ = fit.stack.weights
+    model.n_tree_rows_ = found.n_tree_rows
     named = found.attributes.column
     model.propensity_features_ = np.unique(named) if columns.auto else columns.of_propensity
     _store_members(model, found)

@@ -206,6 +206,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self._sure(),
             self._propensity_odds(),
             rounds,
+            getattr(self, "n_tree_rows_", None),
         )
 
     def _sure(self) -> str | None:

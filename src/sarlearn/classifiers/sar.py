@@ -106,6 +106,9 @@ class SARClassifier(LearnsPropensity):
     class_models_, score_weights_ : tuple and ndarray
         The class models that were fitted, and ``a_j`` of each. Trees are left out beside a linear
         model where the class has more columns than there are rows.
+    n_tree_rows_ : int or None
+        So many rows, drawn from all, the trees were grown on; None where they saw every row. The
+        rest of the fit always does.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_terms) and (1,)
         Of the propensity, in logits, per unit of each of ``propensity_terms_``.
     propensity_coef_se_ : ndarray of shape (1, n_terms)

@@ -146,6 +146,7 @@ def _model(parts: Parts) -> dict[str, Any]:
         "classifier": _class_model(parts.final, parameters.get("classifier")),
         "propensity_attributes": [a.name for a in parts.propensity_attributes],
         "averaged": _averaged(parts),
+        "tree_rows": getattr(parts.final, "n_tree_rows_", None),
         "settings": {
             name: value
             for name, value in parameters.items()

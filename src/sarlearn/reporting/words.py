@@ -13,6 +13,7 @@ from sarlearn._words import (
     listed,
     number_text,
     odds_sentence,
+    sample_sentence,
 )
 
 # By a learner's ``certainty_``: the verdict, and what the page colours by.
@@ -149,6 +150,7 @@ def texts_of(summary: dict[str, Any]) -> dict[str, str]:
         "review": review_sentence(summary),
         "label_fit": label_fit_sentence(summary),
         "comparison": comparison_sentence(summary),
+        "sample": sample_sentence(summary["model"]["tree_rows"]),
     }
 
 
@@ -266,6 +268,7 @@ def brief(summary: dict[str, Any]) -> list[str]:
         lines.append(f"{verdict['name']}: {verdict['reason']}")
     if verdict is None or verdict["kind"] != "open":
         lines += [text["overlooked"], text["review"]]
+    lines.append(text["sample"])
     if verdict is not None:
         lines += [f"Next: {verdict['next']}", verdict["command"] and f"  {verdict['command']}"]
     return [line for line in lines if line]
