@@ -4,8 +4,11 @@ Below all rooms: it imports none of them.
 """
 
 import difflib
+import glob
+import os
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 # Cells of a table with fewer expected cases than this carry no ratio (Cochran, Biometrics 10,
 # 417, 1954).
@@ -180,6 +183,14 @@ def no_column(names: Sequence[str], known: Iterable[str], whose: str = "X") -> s
     if not hint:
         hint = f" Columns: {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}."
     return f"{whose} has no {what} {listed([repr(name) for name in names], 8)}.{hint}"
+
+
+def no_file(path: str | os.PathLike, what: str = "file") -> str:
+    """That a file is not there, with the names most like it; or none that matches a pattern."""
+    if glob.has_magic(str(path)):
+        return f"No {what} matches {path}."
+    beside = [other.name for other in Path(path).parent.glob("*")]
+    return f"There is no {what} {path}.{nearest(Path(path).name, beside)}"
 
 
 def output_name(column: str, category: str | None = None) -> str:

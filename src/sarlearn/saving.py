@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from sarlearn import __version__
+from sarlearn._words import no_file
 from sarlearn.tables.write import write_atomically
 
 __all__ = ["load", "save"]
@@ -178,7 +179,7 @@ def load_file(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> SavedMo
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"There is no model file {path}.")
+        raise FileNotFoundError(no_file(path, "model file"))
     try:
         with zipfile.ZipFile(path) as archive:
             content = _Reader(archive, max_bytes).content()

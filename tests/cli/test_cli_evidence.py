@@ -185,4 +185,4 @@ def test_errors_name_what_is_wrong(call, folder, truth):
     table.to_csv(folder / "wrong.csv", index=False)
     code, _, err = call(*fit, "--audited", "wrong.csv")
     assert code == 2
-    assert "which has changed since the rows were" in err
+    assert "The table has been changed or sorted since the rows were" in err

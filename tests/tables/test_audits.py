@@ -60,9 +60,7 @@ def test_a_file_that_a_european_spreadsheet_has_saved(written, design, tmp_path)
 def test_another_order_of_the_table_is_noticed_without_identifiers(written):
     answers = read_table(written)
     turned = TABLE.iloc[::-1].reset_index(drop=True)
-    with pytest.raises(
-        ValueError, match="audit_row 7 of the file of audits is not that of the table"
-    ):
+    with pytest.raises(ValueError, match="does not match the table: in row 7, 'code' is"):
         read_answers(answers, turned)
     # Columns that a spreadsheet has written anew do not count against it.
     read_answers(answers.assign(size="1.234,5", kind="?"), TABLE)

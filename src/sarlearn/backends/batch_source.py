@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn._words import listed
+from sarlearn._words import listed, no_file
 
 # Rows that are read at once; a few such chunks are in memory at any time.
 CHUNK_ROWS = 2**16
@@ -254,7 +254,7 @@ def dataset_of(path: str):
     if not files and os.path.isdir(path):
         raise FileNotFoundError(f"{path} is a folder without a table in {', '.join(_FORMATS)}.")
     if not files or not os.path.exists(files[0]):
-        raise FileNotFoundError(f"There is no table {path}.")
+        raise FileNotFoundError(no_file(path))
     kinds = {_FORMATS.get(Path(name).suffix.lower()) for name in files}
     if len(kinds) > 1 or None in kinds:
         raise ValueError(

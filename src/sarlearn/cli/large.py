@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn._words import no_file
 from sarlearn.backends.batch_source import Batches, ahead, dataset_of, read_batches, rechunked
 from sarlearn.backends.memory import free_memory
 from sarlearn.cli.table import (
@@ -245,7 +246,7 @@ def read_partitions(pattern: str, id_column: str | None):
     files = sorted(glob(pattern)) or [pattern]
     endings = {Path(name).suffix for name in files}
     if not Path(files[0]).exists():
-        raise FileNotFoundError(f"There is no file {pattern}.")
+        raise FileNotFoundError(no_file(pattern))
     if endings <= {".parquet", ".pq"} or Path(files[0]).is_dir():
         return dd.read_parquet(files if len(files) > 1 else files[0])
     if endings == {".csv"}:

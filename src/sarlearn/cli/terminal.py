@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sarlearn._words import nearest
+from sarlearn._words import no_file
 from sarlearn.tables.read import is_several, table_kind
 
 STANDARD = "-"  # standard input or output
@@ -57,14 +57,12 @@ def check_input(path: str, *, table: bool = True) -> None:
         return
     if table and is_several(path):
         if not os.path.isdir(path) and not glob.glob(path):
-            raise FileNotFoundError(f"No file matches {path}.")
+            raise FileNotFoundError(no_file(path))
         return
     if table:
         table_kind(path)
     if not os.path.exists(path):
-        beside = [other.name for other in Path(path).parent.glob("*")]
-        what = "file" if table else "model file"
-        raise FileNotFoundError(f"There is no {what} {path}.{nearest(Path(path).name, beside)}")
+        raise FileNotFoundError(no_file(path, "file" if table else "model file"))
 
 
 def _check_kind(path: str, kind: str) -> None:

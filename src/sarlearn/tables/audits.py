@@ -167,9 +167,9 @@ def _refuse_another_table(filled, found, rows: np.ndarray, id_column: str | None
     if differs is not None:
         name, row, value, own = differs
         raise ValueError(
-            f"audit_row {row} of the file of audits is not that of the table: {name!r} is "
-            f"{value!r} there, and {own!r} in the table, which has changed since the rows were "
-            "suggested, or been sorted. Name --id, or bring back its order."
+            f"The file of audits does not match the table: in row {row}, {name!r} is {value!r} in "
+            f"the file and {own!r} in the table. The table has been changed or sorted since the "
+            "rows were suggested."
         )
 
 

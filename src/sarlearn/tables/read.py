@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarlearn._words import counted, nearest
+from sarlearn._words import counted, no_file
 from sarlearn.tables.cells import PADDED
 
 _KINDS = {
@@ -202,8 +202,7 @@ def _find(path: str | os.PathLike) -> tuple[Source, str]:
     path = Path(path)
     kind = table_kind(path)
     if not path.exists():
-        beside = [other.name for other in path.parent.glob("*")]
-        raise FileNotFoundError(f"There is no file {path}.{nearest(path.name, beside)}")
+        raise FileNotFoundError(no_file(path))
     if not path.is_file():  # a pipe can be read once
         return Source(str(path), data=path.read_bytes()), kind
     if path.stat().st_size == 0:
