@@ -18,7 +18,6 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from sarlearn import SARClassifier
-from sarlearn.inspection import PosteriorDisplay
 
 rng = np.random.default_rng(0)
 n = 5000
@@ -52,7 +51,13 @@ left.plot([0, shown], [0, shown], ":", color="#808080", label="every one ill")
 left.set_xlabel("patients examined")
 left.set_ylabel("ill among them")
 left.legend(frameon=False)
-PosteriorDisplay.from_estimator(model, X, diagnosed, feature="insured", ax=right)
+for value, name in enumerate(("not insured", "insured")):
+    rows = waiting[X["insured"].to_numpy()[waiting] == value]
+    right.hist(posterior[rows], bins=40, histtype="step", label=name)
+right.set_yscale("log")
+right.set_xlabel("posterior probability of being ill")
+right.set_ylabel("undiagnosed patients")
+right.legend(frameon=False)
 
 # %%
 # What to expect of the list is known beforehand: the posteriors, added up from the top.

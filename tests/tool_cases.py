@@ -124,7 +124,11 @@ INSPECTION = [
     Case(
         inspection.select_propensity_features,
         ROWS | {"random_state": 0},
-        {"candidates": [[0, 1], [1, 2]], "n_resamples": [3, 7], "random_state": [1, 2]},
+        {
+            "candidates": [[0, 1], [1, 2]],
+            "groups": [np.arange(N) // 3, np.arange(N) // 5],
+            "random_state": [1, 2],
+        },
     ),
     Case(
         about(inspection.sensitivity),
@@ -140,11 +144,6 @@ INSPECTION = [
             "groups": [np.arange(N) // 3, np.arange(N) // 5],
             "random_state": [1, 2],
         },
-    ),
-    Case(
-        about(inspection.column_importance),
-        ROWS | {"random_state": 0},
-        {"n_repeats": [2, 3], "max_rows": [50, 100], "random_state": [1, 2]},
     ),
     Case(about(inspection.goodness_of_fit), ROWS, {"n_bins": [4, 6]}),
     Case(

@@ -5,18 +5,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.special import expit
+from sklearn.inspection import permutation_importance
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from conftest import make_pu
-from sarlearn import KnownPropensityClassifier, SAREMClassifier
+from sarlearn import KnownPropensityClassifier, SARClassifier, SAREMClassifier
 from sarlearn._view import style as _style
 from sarlearn._view.parts import take_apart
-from sarlearn.inspection import (
-    PosteriorDisplay,
-    ProbabilityDisplay,
-    PropensityDisplay,
-)
+from sarlearn.inspection import ProbabilityDisplay, PropensityDisplay
 from table_data import patients, predicted, sarem_of_table
 
 
@@ -133,42 +131,22 @@ def test_models_without_a_propensity_are_refused(arrays):
         PropensityDisplay.from_estimator(known, data.X)
 
 
-def test_posterior_by_stratum(table, model):
-    s = table["diagnosed"].to_numpy()
-    display = PosteriorDisplay.from_estimator(model, table, s, "plan")
-    assert display.strata == ["none", "basic", "full"]
-    posterior = predicted(model, "predict_posterior", table, s)
-    for name, share, expected, count in zip(
-        display.strata, display.share, display.expected, display.count, strict=True
-    ):
-        rows = posterior[(table["plan"] == name) & (s == 0)]
-        assert count == len(rows)
-        assert expected == pytest.approx(rows.mean())
-        assert share[0] == 1
-        assert share[50] == pytest.approx((rows >= 0.5).mean())
-    assert [line.get_linestyle() for line in display.ax_.lines] == ["-", "--", "-."]
-
-
-def test_strata_of_numbers_and_of_many_words(table, model):
-    s = table["diagnosed"].to_numpy()
-    by_age = PosteriorDisplay.from_estimator(model, table, s)
-    assert by_age.feature == "age"
-    assert by_age.strata[0].startswith("below ")
-    assert by_age.strata[-1].endswith(" and more")
-    by_bmi = PosteriorDisplay.from_estimator(model, table, s, "bmi")
-    assert by_bmi.strata[-1] == "(missing)"
-    assert sum(by_bmi.count) == (s == 0).sum()
-    few = PosteriorDisplay.from_estimator(model, table, s, feature="region", max_strata=3)
-    assert len(few.strata) == 3
-    assert few.strata[-1] == "(all others)"
-
-
-def test_posterior_without_strata(arrays):
-    data, _ = arrays
-    scar = SAREMClassifier().fit(data.X, data.s)
-    display = PosteriorDisplay.from_estimator(scar, data.X, data.s)
-    assert display.strata == ["all rows"]
-    assert display.feature is None
+def test_the_class_by_one_column_and_what_the_labels_rest_on():
+    """The class has no monotone column; permutation importance by the learner's own score."""
+    rng = np.random.default_rng(0)
+    age, plan = rng.normal(50, 10, 1500), rng.choice(["none", "full"], 1500)
+    y = rng.random(1500) < expit((np.abs(age - 50) - 7) / 1.5)
+    s = y & (rng.random(1500) < np.where(plan == "none", 0.2, 0.8))
+    X = pd.DataFrame({"age": age, "noise": rng.normal(size=1500), "plan": plan})
+    model = SARClassifier(["plan"]).fit(X, s)
+    curve = ProbabilityDisplay.from_estimator(model, X, feature="age")
+    middle = int(np.argmin(np.abs(np.array(curve.values) - 50)))
+    assert min(curve.probability[0], curve.probability[-1]) > curve.probability[middle] + 0.3
+    bars = ProbabilityDisplay.from_estimator(model, X, feature="plan")
+    assert bars.ax_.get_xlabel() == "probability of being positive"
+    lost = permutation_importance(model, X, s, random_state=0).importances_mean
+    assert X.columns[np.argsort(-lost)].tolist() == ["age", "plan", "noise"]
+    assert lost[2] > 5 * lost[1]
 
 
 def test_discrete_numbers_are_bars():

@@ -7,7 +7,7 @@ from scipy.special import expit
 pytest.importorskip("matplotlib")
 
 from sarlearn import SAREMClassifier
-from sarlearn.inspection import GoodnessOfFitDisplay, goodness_of_fit
+from sarlearn.inspection import goodness_of_fit
 
 
 def make(n_rows=1500, bend=0.0, seed=0):
@@ -33,11 +33,10 @@ def test_nothing_is_found_where_the_model_is_right(right):
 
 
 def test_the_display_shows_both_tables(right):
-    display = right[0].plot()
-    assert [ax.get_xlabel() for ax in display.axes_] == ["class probability", "propensity"]
-    assert len(display.axes_[0].patches) == len(right[0].by_score["rows"])
-    again = GoodnessOfFitDisplay(right[0].by_score, right[0].by_propensity).plot(display.axes_)
-    assert again.figure_ is display.figure_
+    drawn = right[0].plot()
+    assert [ax.get_xlabel() for ax in drawn] == ["class probability", "propensity"]
+    assert len(drawn[0].patches) == len(right[0].by_score["rows"])
+    assert right[0].plot(drawn) is drawn
 
 
 def test_a_bend_of_the_class_is_named():

@@ -1,4 +1,4 @@
-"""Columns that labelling may follow: recovery, groups, stability, words, bad input."""
+"""Columns that labelling may follow: recovery, groups, words, bad input."""
 
 import numpy as np
 import pandas as pd
@@ -90,18 +90,6 @@ def test_without_candidates_every_column_is_one_as_in_the_learner():
     assert {2, 3} <= set(every.columns) <= set(model.propensity_features_)
 
 
-def test_stability_is_the_share_of_samples():
-    X, s = make(n=1200)
-    candidates = [2, 3, 4, 5]
-    found = select_propensity_features(X, s, candidates, n_resamples=6, random_state=0)
-    again = select_propensity_features(X, s, candidates, n_resamples=6, n_jobs=2, random_state=0)
-    assert found.stability == again.stability
-    assert found.stability["x2"] == found.stability["x3"] == 1
-    assert sum(found.stability.values()) <= 3 + 1e-9
-    assert "Among the first in samples of two thirds: x" in str(found)
-    assert found.plot().get_xlabel() == "among the first, share of samples"
-
-
 def test_words_and_plot(found):
     text = str(found)
     assert text.startswith("Labelling may follow x")
@@ -113,7 +101,7 @@ def test_words_and_plot(found):
 @pytest.mark.parametrize(
     ("candidates", "change", "message"),
     [
-        ([2], {"n_resamples": -1}, "n_resamples must be a whole number of at least 0"),
+        ([2], {"groups": np.zeros(200)}, "groups holds one value only"),
         ([], {}, "candidates is empty"),
         ({}, {}, "candidates is empty"),
         ([(1, 2), (2, 3)], {}, "twice: x2"),

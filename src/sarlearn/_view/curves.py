@@ -56,33 +56,3 @@ def dependence(
         "high": high,
         "share": share,
     }
-
-
-def posterior_by(parts: Parts, labelled: np.ndarray, feature=None, max_strata: int = 5) -> dict:
-    """The data of a :class:`PosteriorDisplay`."""
-    unlabelled = ~labelled
-    s = parts.final.classes_[labelled.astype(int)]
-    posterior = parts.final.predict_posterior(parts.matrix, s)[unlabelled]
-    if feature is None and not parts.propensity_attributes:
-        name, codes, names = None, np.zeros(len(posterior), dtype=int), ["all rows"]
-    else:
-        attribute = parts.attribute(feature)
-        name = attribute.name
-        codes, names = attribute.strata(max_strata)
-        codes = codes[unlabelled]
-    thresholds = np.linspace(0, 1, 101)
-    chosen = [posterior[codes == code] for code in range(len(names))]
-    kept = [(stratum, rows) for stratum, rows in zip(names, chosen, strict=True) if len(rows)]
-    return {
-        "thresholds": thresholds.tolist(),
-        "strata": [stratum for stratum, _ in kept],
-        "share": [_share_above(rows, thresholds) for _, rows in kept],
-        "expected": [float(rows.mean()) for _, rows in kept],
-        "count": [len(rows) for _, rows in kept],
-        "feature": name,
-    }
-
-
-def _share_above(values: np.ndarray, thresholds: np.ndarray) -> list[float]:
-    below = np.searchsorted(np.sort(values), thresholds, side="left")
-    return (1 - below / len(values)).tolist()

@@ -15,8 +15,8 @@ from sarlearn.cli.terminal import (
 from sarlearn.inspection import scar_test, select_propensity_features
 from sarlearn.tables.encoder import TableEncoder
 
-# Data sets simulated for the test, and resamples that show how stable the choice is.
-DRAWS, RESAMPLES = 199, 20
+# Data sets simulated for the test.
+DRAWS = 199
 
 
 def check(
@@ -48,10 +48,8 @@ def check(
             test = scar_test(X, s, everything, n_draws=DRAWS, flexible=flexible, random_state=seed)
         test.features = list(groups)
         with progress("Weighing the candidates"):
-            found = select_propensity_features(
-                X, s, groups, n_resamples=RESAMPLES, random_state=seed
-            )
-    verdict, shares = str(found), found.stability or {}
+            found = select_propensity_features(X, s, groups, random_state=seed)
+    verdict = str(found)
     if as_json:
         print_json(
             {
@@ -60,7 +58,6 @@ def check(
                 "scar_test": {"p_value": test.p_value, "statistic": test.statistic},
                 "selected": found.features,
                 "weights": found.weights,
-                "stability": found.stability,
                 "text": [str(test), verdict],
                 "warnings": [str(message) for message in messages],
             }
@@ -68,12 +65,7 @@ def check(
         return
     print(f"{test}\n\n{verdict}\n")
     shown = [
-        (
-            name,
-            f"{weight:.0%}",
-            f"{shares[name]:.0%}" if name in shares else "-",
-            "yes" if name in found.features else "no",
-        )
+        (name, f"{weight:.0%}", "yes" if name in found.features else "no")
         for name, weight in found.weights.items()
     ]
-    print_rows(shown, header=("candidate", "weight", "in samples", "suggested"))
+    print_rows(shown, header=("candidate", "weight", "suggested"))

@@ -10,10 +10,10 @@ from sarlearn._engine.label_model import LabelModel, Penalties
 from sarlearn._engine.likelihood import label_odds, label_residual, sigmoids
 from sarlearn._engine.terms import Terms, leaking
 from sarlearn._view.parts import Parts, take_apart
-from sarlearn._view.style import BLUE, MUTED, ORANGE, tidy
+from sarlearn._view.style import BLUE, MUTED, ORANGE, new_axes, panels, tidy
 from sarlearn._words import listed
 
-__all__ = ["GoodnessOfFit", "GoodnessOfFitDisplay", "goodness_of_fit"]
+__all__ = ["GoodnessOfFit", "goodness_of_fit"]
 
 # Score statistics above these are reported: of a column in the propensity, and of its square in the
 # class; and a standardised misfit above this.
@@ -117,79 +117,21 @@ class GoodnessOfFit:
         return " ".join(self.problems) or "Nothing in the labels contradicts the model."
 
     def plot(self, axes=None):
-        """Draw observed and expected labels by decile and by level; see the display."""
-        return GoodnessOfFitDisplay(self.by_score, self.by_propensity).plot(axes)
-
-
-class GoodnessOfFitDisplay:
-    """Observed and expected labels by decile of the class probability and level of the propensity.
-
-    Parameters
-    ----------
-    by_score, by_propensity : dict of str to array-like
-        As :class:`GoodnessOfFit` has them.
-
-    Attributes
-    ----------
-    axes_, figure_ : matplotlib objects
-        What was drawn on, after ``plot``.
-
-    See Also
-    --------
-    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
-
-    Examples
-    --------
-    >>> from sarlearn.inspection import GoodnessOfFitDisplay
-    >>> table = {"probability": [0.2, 0.9], "propensity": [0.5, 0.5], "observed": [3, 40],
-    ...          "expected": [5, 38]}
-    >>> display = GoodnessOfFitDisplay(table, table).plot()
-    >>> [ax.get_xlabel() for ax in display.axes_]
-    ['class probability', 'propensity']
-    """
-
-    def __init__(self, by_score, by_propensity):
-        self.by_score = by_score
-        self.by_propensity = by_propensity
-
-    @classmethod
-    def from_estimator(cls, estimator, X, s, *, axes=None):
-        """Compute for a fitted model."""
-        return goodness_of_fit(estimator, X, s).plot(axes)
-
-    def plot(self, axes=None):
-        """Draw on two axes, or on a new figure."""
-        if axes is None:
-            import matplotlib.pyplot as plt
-
-            _, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained", sharey=False)
-        panels = [
-            (self.by_score, "probability", "class probability"),
-            (self.by_propensity, "propensity", "propensity"),
-        ]
-        for ax, (table, key, label) in zip(axes, panels, strict=True):
-            _bars(ax, table, key)
-            ax.set_xlabel(label)
+        """Draw observed and expected labels by decile of ``f`` and level of ``e``, on two axes."""
+        axes = panels(new_axes(None, 3.4), [1.0, 1.0], columns=2) if axes is None else axes
+        _bars(axes[0], self.by_score, "probability", "class probability")
+        _bars(axes[1], self.by_propensity, "propensity", "propensity")
         axes[0].set_ylabel("labelled rows")
         axes[0].legend(frameon=False)
-        self.axes_, self.figure_ = np.asarray(axes, dtype=object), axes[0].figure
-        return self
+        return axes
 
 
-def _bars(ax, table, key: str) -> None:
-    place = np.arange(len(table[key]))
-    expected = np.asarray(table["expected"], dtype=float)
+def _bars(ax, table: dict[str, np.ndarray], key: str, words: str) -> None:
+    place, reach = np.arange(len(table[key])), 1.96 * np.sqrt(table["variance"])
     ax.bar(place, table["observed"], color=BLUE, alpha=0.75, width=0.7, label="observed")
-    ax.errorbar(
-        place,
-        expected,
-        yerr=1.96 * np.sqrt(np.maximum(table.get("variance", expected), 0)),
-        fmt="D",
-        color=ORANGE,
-        markersize=4,
-        capsize=2,
-        label="expected, 95 %",
-    )
+    marks = {"color": ORANGE, "markersize": 4, "capsize": 2, "label": "expected, 95 %"}
+    ax.errorbar(place, table["expected"], yerr=reach, fmt="D", **marks)
+    ax.set_xlabel(words)
     ax.set_xticks(place, [f"{value:.0%}" for value in table[key]])
     ax.tick_params(axis="x", labelsize=7, labelcolor=MUTED)
     tidy(ax)

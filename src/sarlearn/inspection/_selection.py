@@ -1,16 +1,16 @@
 """Which columns may labelling follow? Fits that name different ones, weighed by evidence."""
 
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from sarlearn._engine.auto import cautious, members, ranked
+from sarlearn._engine.auto import cautious, members
 from sarlearn._engine.folds import deal_folds, hash_rows, joined
 from sarlearn._engine.sar import Recipe, Sample, Settings
 from sarlearn._engine.terms import Terms
-from sarlearn._view.refits import check_count, check_rows, generators, run_all
-from sarlearn._view.style import BLUE, MUTED, as_percent, new_axes, plain, shorten, tidy
+from sarlearn._validation import check_groups
+from sarlearn._view.refits import check_rows, generators
+from sarlearn._view.style import BLUE, MUTED, as_percent, name_rows, new_axes, shorten, tidy
 from sarlearn._words import listed
 
 __all__ = ["PropensitySelection", "select_propensity_features"]
@@ -18,8 +18,6 @@ __all__ = ["PropensitySelection", "select_propensity_features"]
 N_FOLDS = 5
 # So many candidates are named together at most.
 MOST_NAMED = 6
-# In a sample of two thirds, a candidate among the first so many counts, and fewer of few.
-FIRST = 3
 # Candidates whose fits weigh so much are suggested.
 SUGGESTED = 0.7
 
@@ -37,9 +35,6 @@ class PropensitySelection:
         ``propensity_features`` takes.
     fits : list of (list of str, float, float)
         What each fit names, its weight, and its class prior; the heaviest first.
-    stability : dict of str to float, or None
-        Share of samples of two thirds of the rows in which each candidate was among the first
-        three, or all but one of three or fewer.
 
     See Also
     --------
@@ -51,7 +46,6 @@ class PropensitySelection:
     features: list[str]
     columns: np.ndarray
     fits: list[tuple[list[str], float, float]] = field(repr=False)
-    stability: dict[str, float] | None = None
 
     def __str__(self) -> str:
         likely = [f"{name} ({w:.0%})" for name, w in self.weights.items() if w >= 0.05][:8]
@@ -63,27 +57,19 @@ class PropensitySelection:
             f"{listed(names) if names else 'nothing'} {prior:.1%} (weight {weight:.0%})"
             for names, weight, prior in self.fits[:5]
         )
-        if self.stability is not None:
-            shares = sorted(self.stability.items(), key=lambda pair: -pair[1])
-            shown = [f"{name} in {share:.0%}" for name, share in shares if share > 0][:8]
-            text += f". Among the first in samples of two thirds: {', '.join(shown)}"
         return (
             f"{text}. Labels hardly tell which columns it is: name all that you know of, one too "
             "many costs little and one left out costs much."
         )
 
     def plot(self, ax=None):
-        """Draw the weight of each candidate, or how often it was among the first."""
-        ax = new_axes(ax)
-        values = self.weights if self.stability is None else self.stability
-        names = sorted(values, key=lambda name: values[name])
+        """Draw the weight of each candidate."""
+        ax, names = new_axes(ax), sorted(self.weights, key=self.weights.__getitem__)
         colors = [BLUE if name in self.features else MUTED for name in names]
-        ax.barh(range(len(names)), [values[name] for name in names], color=colors, height=0.62)
-        ax.set_yticks(range(len(names)), [shorten(name) for name in names])
-        for text in ax.get_yticklabels():
-            plain(text)
-        of_samples = "among the first, share of samples"
-        ax.set_xlabel("weight of fits that name it" if self.stability is None else of_samples)
+        place = range(len(names))
+        ax.barh(place, [self.weights[name] for name in names], color=colors, height=0.62)
+        name_rows(ax, place, [shorten(name) for name in names])
+        ax.set_xlabel("weight of fits that name it")
         ax.set_xlim(0, 1)
         as_percent(ax.xaxis)
         tidy(ax, grid="x")
@@ -91,13 +77,7 @@ class PropensitySelection:
 
 
 def select_propensity_features(
-    X,
-    s,
-    candidates=None,
-    *,
-    n_resamples: int = 0,
-    n_jobs: int | None = None,
-    random_state=None,
+    X, s, candidates=None, *, groups=None, random_state=None
 ) -> PropensitySelection:
     """Weigh which columns labelling may follow, by fits that name different ones.
 
@@ -118,10 +98,8 @@ def select_propensity_features(
     candidates : names, indices, mask, callable on the names; list of groups; dict; or None
         What labelling may follow; None is every column. A group, say ``("red", "blue")``, enters as
         a whole: the columns of one attribute of words. A dict gives groups their names.
-    n_resamples : int, default=0
-        Samples of two thirds for ``stability``; 0 leaves it out.
-    n_jobs : int or None, default=None
-        Processes; -1 is one per core.
+    groups : array-like of shape (n_rows,), default=None
+        Rows of a group, such as visits of one patient, share a fold, as equal rows do.
     random_state : int, Generator or None
         Seed of what is drawn.
 
@@ -147,70 +125,29 @@ def select_propensity_features(
     >>> select_propensity_features(X, s, [1, 2, 3], random_state=0).features
     ['x2']
     """
-    n_resamples = check_count(n_resamples, "n_resamples", 0)
-    rows = check_rows(X, s)
-    every = list(range(rows.X.shape[1]))
-    groups = rows.groups(every if candidates is None else candidates)
-    columns = [column for group in groups.values() for column in group]
-    number = np.repeat(np.arange(len(groups)), [len(group) for group in groups.values()])
-    first, *draws = generators(random_state, n_resamples + 1)
-    names, look = list(groups), _Look(rows.X, rows.labelled, columns, number)
-    fits, order = look.fits(first, len(columns) < len(every))
-    weights = {j: sum(w for named, w, _ in fits if j in named) for j in order}
-    taken = [j for j in order if weights[j] >= SUGGESTED]
-    stability = None
-    if n_resamples:
-        found = run_all(partial(_first, look), draws, n_jobs, "Selection")
-        stability = {names[j]: float(np.mean([j in three for three in found])) for j in order}
-    return PropensitySelection(
-        {names[j]: float(weights[j]) for j in order},
-        [names[j] for j in taken],
-        np.array(sorted(c for j in taken for c in groups[names[j]]), dtype=np.intp),
-        [([names[j] for j in named], weight, prior) for named, weight, prior in fits],
-        stability,
-    )
-
-
-class _Look:
-    """Rows and candidates: terms of ``columns``, of the group ``number`` each."""
-
-    def __init__(self, X, labelled: np.ndarray, columns: list[int], number: np.ndarray):
-        self._X, self._labelled, self._columns, self._number = X, labelled, columns, number
-
-    def _sample(self, rng, some) -> tuple[Sample, Settings, np.ndarray]:
-        X, labelled = self._X[some], self._labelled[some]
-        terms = Terms.learn(X, self._columns)
-        place = dict(zip(self._columns, self._number, strict=True))
-        number = np.array([place[j] for j in terms.column])
-        # As in SARClassifier, no trees where there are more columns than rows.
-        models = ("linear", "trees") if X.shape[1] <= X.shape[0] else ("linear",)
-        sample, settings = _sample_of(X, labelled, terms.dense(X), models, rng)
-        return sample, cautious(settings), number
-
-    def fits(self, rng, others: bool) -> tuple[list, list[int]]:
-        """What each fit names, its weight and class prior; and the candidates in their order."""
-        sample, settings, number = self._sample(rng, slice(None))
-        sizes = range(1, MOST_NAMED + 1)
-        found = members(sample, settings, number, sizes, others)
-        named = [np.unique(number[one.terms]).tolist() for one in found]
-        order = sorted(np.unique(number).tolist(), key=lambda j: -sum(j in some for some in named))
-        fits = [
-            (some, one.weight, max(one.fit.stack.class_prior, sample.share))
-            for some, one in zip(named, found, strict=True)
-        ]
-        return sorted(fits, key=lambda fit: -fit[1]), order
-
-    def first(self, rng) -> list[int]:
-        """The first candidates in a sample of two thirds."""
-        n = len(self._labelled)
-        sample, settings, number = self._sample(rng, np.sort(rng.permutation(n)[: 2 * n // 3]))
-        alone = Recipe(replace(sample, B=sample.B[:, :0]), settings).fit()
-        order = ranked(sample, settings, number, alone)
-        return order[: max(1, min(FIRST, len(order) - 1))].tolist()
-
-
-def _first(look: _Look, rng: np.random.Generator) -> list[int]:
-    return look.first(rng)
+    rows, (rng,) = check_rows(X, s), generators(random_state, 1)
+    n_rows, n_columns = rows.X.shape
+    candidates = rows.groups(range(n_columns) if candidates is None else candidates)
+    names = list(candidates)
+    of_column = {j: k for k, columns in enumerate(candidates.values()) for j in columns}
+    terms = Terms.learn(rows.X, list(of_column))
+    number = np.array([of_column[j] for j in terms.column])
+    # As in SARClassifier, no trees where there are more columns than rows.
+    models = ("linear", "trees") if n_columns <= n_rows else ("linear",)
+    groups = check_groups(groups, n_rows)
+    given = _sample_of(rows.X, rows.labelled, terms.dense(rows.X), models, rng, groups)
+    sample, settings = given[0], cautious(given[1])
+    sizes, others = range(1, MOST_NAMED + 1), len(of_column) < n_columns
+    weights, fits = {names[k]: 0.0 for k in np.unique(number)}, []
+    for one in members(sample, settings, number, sizes, others):
+        named = [names[k] for k in np.unique(number[one.terms])]
+        fits.append((named, one.weight, max(one.fit.stack.class_prior, sample.share)))
+        for name in named:
+            weights[name] += one.weight
+    weights = dict(sorted(weights.items(), key=lambda pair: -pair[1]))
+    taken = [name for name, weight in weights.items() if weight >= SUGGESTED]
+    columns = np.array(sorted(j for name in taken for j in candidates[name]), dtype=np.intp)
+    return PropensitySelection(weights, taken, columns, sorted(fits, key=lambda fit: -fit[1]))
 
 
 def _sample_of(X, labelled, B, models, rng, groups=None) -> tuple[Sample, Settings]:
