@@ -199,7 +199,7 @@ def test_refusals(data, tmp_path):
         SCARClassifier().fit(Batches(table), "labelled")
     with pytest.raises(TypeError, match="read only once"):
         Batches(iter([table]))
-    with pytest.raises(FileNotFoundError, match="no table"):
+    with pytest.raises(FileNotFoundError, match="no file"):
         Batches(tmp_path / "none.parquet")
     with pytest.raises(ValueError, match="'word' holds object, not numbers"):
         SAREMClassifier().fit(Batches(pa.table(data.assign(word="x"))), "labelled")
