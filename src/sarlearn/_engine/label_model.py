@@ -220,7 +220,7 @@ class LabelModel:
         value = sums.log_likelihood - float(self._ridge @ excess**2) / 2
         gradient = sums.gradient - self._ridge * excess
         if second:
-            sums.information[np.diag_indices_from(sums.information)] += self._ridge
+            sums.information.flat[:: len(theta) + 1] += self._ridge
         prior = min(max(sums.positives / sums.weight, 1e-9), 1 - 1e-9)
         by_prior, count = sums.by_positives / sums.weight, self._penalties.of_class / 2
         if count:
@@ -281,7 +281,8 @@ class LabelModel:
             information, gain = sums.information[np.ix_(free, free)], 0.0
             while damping < 1e6 and not gain:
                 step = np.zeros(len(theta))
-                damped = information + damping * np.diag(np.diag(information))
+                damped = information.copy()
+                damped.flat[:: len(damped) + 1] += damping * np.diag(information)
                 step[free] = np.linalg.solve(damped, gradient[free])
                 new = theta + step / max(1.0, np.abs(step).max() / MAX_STEP)
                 if self._positive:

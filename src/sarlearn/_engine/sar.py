@@ -11,6 +11,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class Sample:
     folds: list[np.ndarray]
     categorical: list[int] = field(default_factory=list)
 
-    @property
+    @cached_property
     def share(self) -> float:
         return float(np.average(self.labelled, weights=self.weight))
 

@@ -152,7 +152,7 @@ def _objective(rows: TreeRows, train: np.ndarray, e: np.ndarray, start: np.ndarr
     looked_at = None if audited is None else ~np.isnan(audited)
 
     def derivatives(raw, _):
-        not_f = np.exp(-np.clip(raw + start, -350.0, 350.0))
+        not_f = np.exp(-np.minimum(np.maximum(raw + start, -350.0), 350.0))
         f = 1.0 / (1.0 + not_f)
         not_f *= f
         hidden = f * e * not_f
