@@ -14,6 +14,7 @@ EMPTY_MASS = 0.25
 WINDOW = 10  # points on either side of a candidate elbow
 LINEAR_GRID = np.arange(1, 100) / 100
 LOW_END = np.geomspace(1e-3, 0.1, 100)
+HALVINGS = 60  # what is left of [-1, 1] is then a rounding
 
 
 class AlphaMax(ScorePriorEstimator):
@@ -254,7 +255,7 @@ def log_likelihood(w: np.ndarray, p: np.ndarray, width: float, priors: np.ndarra
 
     Maximise ``sum p log z + sum w log(w - z + a p)`` over ``0 <= z <= w, sum z = a``. It is
     separable and concave: given the multiplier mu of the sum each z is the root of a quadratic,
-    and mu is found by Newton's method in a bracket, for all priors at once.
+    and mu is found by halving, for all priors at once.
     """
     z = _mixture_part(w, p, priors)
     a = priors[:, None]
@@ -276,57 +277,15 @@ def _mixture_part(w: np.ndarray, p: np.ndarray, priors: np.ndarray) -> np.ndarra
         z = np.where(B >= 0, 2 * shared / (B + root), (B - root) / (2 * mu))
         return np.clip(np.where(p > 0, z, np.where(mu < -1, w * (1 + 1 / mu), 0.0)), 0.0, w)
 
+    # The sum falls in mu, from 1 to 0; mu is t / (1 - |t|).
+    low, high = -np.ones(len(priors)), np.ones(len(priors))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        low, high = _smooth_piece(z_at, w, p, priors)
-        mu = np.where(np.isfinite(low + high), (low + high) / 2, 0.0)
-        for _ in range(100):
-            z = z_at(mu)
-            excess = z.sum(axis=1) - priors
-            done = np.abs(excess) <= 1e-12
-            if done.all():
-                break
-            low, high = np.where(excess > 0, mu, low), np.where(excess > 0, high, mu)
-            # p/z - w/(A - z) = mu gives the slope of each z, hence Newton's step.
-            fall = np.where((z > 0) & (z < w), 1 / (p / z**2 + w / (A - z) ** 2), 0.0)
-            step = mu + excess / fall.sum(axis=1)
-            step = np.where((step > low) & (step < high), step, _between(low, high))
-            mu = np.where(done, mu, step)
+        for _ in range(HALVINGS):
+            t = (low + high) / 2
+            z = z_at(t / (1 - np.abs(t)))
+            above = z.sum(axis=1) > priors
+            low, high = np.where(above, t, low), np.where(above, high, t)
     return z
-
-
-def _smooth_piece(z_at, w, p, priors) -> tuple[np.ndarray, np.ndarray]:
-    """Neighbouring breakpoints of ``sum z(mu)`` around the root, one pair per prior, by bisection.
-
-    The sum falls in mu, with a breakpoint where a z reaches its bound w, at a mu known in closed
-    form, and at -1 where bins without labelled rows begin to count; in between it is smooth.
-    """
-    breakpoints = np.where(p > 0, p / w - w / (priors[:, None] * p), -1.0)
-    breakpoints = np.sort(np.where(w > 0, breakpoints, np.inf), axis=1)
-    each = np.arange(len(priors))
-    left, right = np.full(len(priors), -1), np.full(len(priors), breakpoints.shape[1])
-    while np.any(right - left > 1):
-        middle = np.clip((left + right) // 2, 0, breakpoints.shape[1] - 1)
-        mu = breakpoints[each, middle]
-        finite = np.isfinite(mu)
-        above = (z_at(np.where(finite, mu, 0.0)).sum(axis=1) > priors) & finite
-        open_ = right - left > 1
-        left = np.where(open_ & above, middle, left)
-        right = np.where(open_ & ~above, middle, right)
-    low = np.where(left >= 0, breakpoints[each, np.maximum(left, 0)], -np.inf)
-    high = np.where(
-        right < breakpoints.shape[1],
-        breakpoints[each, np.minimum(right, breakpoints.shape[1] - 1)],
-        np.inf,
-    )
-    return low, high
-
-
-def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """A point inside a bracket that may be open to infinity on one side, or on both."""
-    down, up = np.minimum(4 * high, -1.0), np.maximum(4 * low, 1.0)
-    middle = (low + high) / 2
-    middle = np.where(np.isinf(low), down, np.where(np.isinf(high), up, middle))
-    return np.where(np.isinf(low) & np.isinf(high), 0.0, middle)
 
 
 def largest_unseen_share(w: np.ndarray, p: np.ndarray, n_mixture: int) -> float:
