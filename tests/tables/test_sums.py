@@ -61,13 +61,23 @@ def test_quantiles_of_many_parts_are_good_to_one_part_in_4096(monkeypatch):
     rng = np.random.default_rng(0)
     parts = [pd.DataFrame({"x": rng.normal(size=6000) + k}) for k in range(8)]
     found = sums.merged(sums.column_sums(part, (), ()) for part in parts)["x"]
-    assert sum(len(values) for values, _ in found.sketch) <= 3 * sums.SKETCH
-    assert sum(len(v) * weight for v, weight in found.sketch) == pytest.approx(48_000)
+    assert len(found.values) <= 3 * sums.SKETCH
+    assert found.weights.sum() == pytest.approx(48_000)
     everything = np.sort(np.concatenate([part["x"] for part in parts]))
     shares = (0.01, 0.5, 0.99)
-    for share, value in zip(shares, sums.quantiles(*found.spread, shares), strict=True):
+    values = sums.quantiles(found.values, found.weights, shares)
+    for share, value in zip(shares, values, strict=True):
         rank = np.searchsorted(everything, value) / len(everything)
         assert rank == pytest.approx(share, abs=3 / sums.SKETCH)
+
+
+def test_numbers_of_one_part_are_counted_beside_the_words_of_another():
+    parts = [
+        pd.DataFrame({"ward": [3.0] * 40 + [7.0] * 2}),
+        pd.DataFrame({"ward": ["3", "x"] * 20}),
+    ]
+    found = sums.merged(sums.column_sums(part, (), ()) for part in parts)["ward"]
+    assert found.levels == {"3": 60, "x": 20, "7": 2}
 
 
 @pytest.mark.parametrize("values", ["tiny", "huge", "far"])

@@ -63,16 +63,16 @@ class Terms:
                 described.append((j, VALUE, np.nan))
             if gaps.any() and not gaps.all():
                 described.append((j, MISSING, np.nan))
-        column, kind, level = (np.array([d[i] for d in described]) for i in range(3))
-        found = cls(
-            column.astype(np.intp),
-            kind.astype(np.int8),
-            level.astype(float),
-            np.zeros(len(described)),
-            np.ones(len(described)),
-        )
+        found = cls.of([(*each, 0.0, 1.0) for each in described])
         found._standardise(X, weight)
         return found
+
+    @classmethod
+    def of(cls, described: list[tuple]) -> "Terms":
+        """Of tuples with column, kind, level, centre and scale of each term."""
+        types = (np.intp, np.int8, float, float, float)
+        parts = zip(*described, strict=True) if described else [()] * 5
+        return cls(*map(np.array, parts, types))
 
     def _standardise(self, X, weight) -> None:
         for j in range(len(self)):

@@ -1,8 +1,8 @@
-"""Numbers and dates as people write them in cells: decimal commas, thousands, signs and units."""
+"""Numbers and dates as people write them in cells: decimal commas, thousands, money, percent."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cache
@@ -16,10 +16,6 @@ _TRIED = 500
 
 _SPACES = " \u00a0\u202f"
 _SIGN = "[%€$£¥₹₽₩]"
-_CELL = re.compile(
-    rf"(?P<sign>[+\-−]?)\s*(?P<before>{_SIGN})?\s*(?P<core>[+\-−]?[\d.,'’{_SPACES}]*\d[\d.,]*"
-    rf"(?:[eE][+\-]?\d+)?)(?P<end>-?)\s*(?P<after>{_SIGN})?"
-)
 # A code such as 007, or 038.9: as a number it would lose its zeros.
 PADDED = re.compile(r"0\d+(?:[.,]\d+)?")
 # Of the cells of a column of codes of several lengths so many begin with a zero.
@@ -42,14 +38,12 @@ class NumberStyle:
 
     def number(self, cell: str) -> float | None:
         """The number a cell holds; None where it holds something else."""
-        core, unit = split_unit(cell)
-        if core is None or unit not in ("", self.unit):
-            return None
-        if not _shape(self.decimal, self.thousands).fullmatch(core):
+        text = _around(self.unit).sub(r"\1", cell.strip()).replace("−", "-")
+        if not _shape(self.decimal, self.thousands).fullmatch(text):
             return None
         for mark in self.thousands:
-            core = core.replace(mark, "")
-        return float(core.replace(self.decimal, "."))
+            text = text.replace(mark, "")
+        return float(text.replace(self.decimal, "."))
 
     def words(self) -> list[str]:
         """What is unusual about it, in words."""
@@ -62,8 +56,15 @@ class NumberStyle:
 
 # In the order of preference where several explain all cells: "1,234" is 1234 unless a comma is
 # known to be the decimal sign; "1.234" is a little more than 1 unless it cannot be.
-POINT_STYLES = tuple(NumberStyle(".", mark) for mark in ("", ",", _SPACES, "'’"))
-COMMA_STYLES = tuple(NumberStyle(",", mark) for mark in ("", ".", _SPACES, "'’"))
+STYLES = [NumberStyle(".", mark) for mark in ("", ",", _SPACES, "'’")]
+STYLES += [NumberStyle(",", mark) for mark in ("", ".", _SPACES, "'’")]
+
+
+@cache
+def _around(unit: str) -> re.Pattern:
+    """A unit before a number, perhaps behind a minus, or after it."""
+    sign = re.escape(unit)
+    return re.compile(rf"^([+\-−]?)\s*{sign}\s*|\s*{sign}$")
 
 
 @cache
@@ -73,25 +74,6 @@ def _shape(decimal: str, thousands: str) -> re.Pattern:
     if thousands:
         whole = rf"(?:[1-9]\d{{0,2}}(?:[{re.escape(thousands)}]\d{{3}})+|\d+)"
     return re.compile(rf"[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?")
-
-
-def split_unit(cell: str) -> tuple[str | None, str]:
-    """A cell without its percent or currency sign, and that; None where it is no number.
-
-    Below zero is also what bookkeepers write in brackets, or with the minus at the end.
-    """
-    cell = cell.strip()
-    in_brackets = cell.startswith("(") and cell.endswith(")")
-    found = _CELL.fullmatch(cell[1:-1] if in_brackets else cell)
-    if found is None or (found["before"] and found["after"]):
-        return None, ""
-    core = (found["sign"] + found["core"]).replace("−", "-")
-    if in_brackets or found["end"]:
-        # 2- is a school mark.
-        if core[0] in "+-" or (found["end"] and (in_brackets or core.isdigit())):
-            return None, ""
-        core = "-" + core
-    return core, found["before"] or found["after"] or ""
 
 
 @dataclass(frozen=True)
@@ -109,24 +91,22 @@ class Numbers:
         return self.n_numbers / max(self.n_numbers + self.strays.total(), 1)
 
 
-def read_numbers(cells: Counter, *, decimal: str | None = None) -> Numbers | None:
+def read_numbers(cells: Counter) -> Numbers | None:
     """Cells of text, with their counts, as numbers in the style that explains most of them.
 
-    None where hardly any is a number. ``decimal`` is the decimal sign, where it is known.
+    None where hardly any is a number.
     """
-    if not cells:
-        return None
-    unit = _unit_of(cells)
-    styles = {".": POINT_STYLES, ",": COMMA_STYLES, None: POINT_STYLES + COMMA_STYLES}[decimal]
-    styles = tuple(replace(style, unit=unit) for style in styles)
     some = Counter(dict(islice(cells.items(), _TRIED)))
+    units = Counter(re.findall(_SIGN, " ".join(some)))
+    unit = max(units, key=lambda sign: units[sign], default="")
+    styles = [replace(style, unit=unit) for style in STYLES]
     found = _best(some, styles)
     if found.share >= 0.5 and len(some) < len(cells):
         found = _best(cells, styles)
     return found if found.share >= 0.5 else None
 
 
-def _best(cells: Counter, styles: Sequence[NumberStyle]) -> Numbers:
+def _best(cells: Counter, styles: list[NumberStyle]) -> Numbers:
     """Cells in the first style that explains most of them."""
     best = _read(cells, styles[0])
     for style in styles[1:]:
@@ -149,13 +129,6 @@ def _read(cells: Counter, style: NumberStyle) -> Numbers:
             values[cell] = number
             n_numbers += count
     return Numbers(style, values, strays, n_numbers)
-
-
-def _unit_of(cells: Iterable[str]) -> str:
-    """The sign that most cells with one carry."""
-    units = Counter(split_unit(cell)[1] for cell in islice(cells, _TRIED))
-    del units[""]
-    return max(units, key=lambda unit: units[unit], default="")
 
 
 def are_codes(cells: Counter) -> bool:

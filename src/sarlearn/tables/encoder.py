@@ -1,7 +1,7 @@
 """A table as people have it, read as columns of numbers: text as numbers, words as codes, days."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -17,6 +17,7 @@ from sarlearn.tables.columns import (
     ColumnReading,
     as_frame,
     coded,
+    column_names,
     days,
     numbers,
     word,
@@ -133,35 +134,38 @@ class TableEncoder(  # type: ignore[call-arg]
         A Dask DataFrame, or batches, are looked at once; which of their columns are skewed is told
         from a sketch that is good to one part in 4,096.
         """
-        if not in_memory(X):
-            return self._fit_parts(X, y)
-        frame = as_frame(X)
-        self._start(frame.columns)
-        for name in self._used():
-            self._learn(name, sums_of(frame[name], name in self.words).decided())
-        self._finish()
+        names, sums_of_column = self._sums(X, y)
+        self._start(names)
+        terms: list = []
+        for name in names:
+            if name in self.drop:
+                self.readings_.append(ColumnReading(name, "category", 0, dropped="left out"))
+                continue
+            sums = sums_of_column(name)
+            self._learn(name, sums)
+            if name not in self.constant_ and self.terms:
+                unit, codes = self.log_units_.get(name), self._codes_of(name)
+                terms += terms_of(len(self.kinds_) - 1, sums, unit, codes)
+        if len(self.constant_) == len(self.kinds_):
+            raise ValueError("The table has no column with more than one value to learn from.")
+        self.feature_names_out_ = list(self.kinds_)
         if self.terms:
-            self.terms_ = Terms.learn(self._matrix(frame), self._varying(), self.coded())
-            self._name_terms()
+            self.terms_ = Terms.of(terms)
+            names = [output_name(name) for name in self.kinds_]
+            self.feature_names_out_ = self.terms_.names(names, self.levels_by_place())
         return self
 
-    def _fit_parts(self, X, y):
+    def _sums(self, X, y) -> tuple[list[str], Callable[[str], ColumnSums]]:
+        """The names of the columns, and what gives the sums of each over all rows."""
+        if in_memory(X):
+            frame = as_frame(X)
+            return frame.columns, lambda name: sums_of(frame[name], name in self.words).decided()
         from sarlearn.backends import each_part
 
         if hasattr(X, "features"):  # of batches, where the label is a column, too
             X = X.of(X.features(y if isinstance(y, str) else None))
-        self._start(X.features() if hasattr(X, "features") else list(X.columns))
         found = merged(each_part(X, column_sums, tuple(self.drop), tuple(self.words)))
-        for name in self._used():
-            self._learn(name, found[name])
-        self._finish()
-        if self.terms:
-            used = [found[name] for name in self.kinds_]
-            units = [self.log_units_.get(name) for name in self.kinds_]
-            codes = [self._codes_of(name) for name in self.kinds_]
-            self.terms_ = terms_of(used, units, codes, self._varying())
-            self._name_terms()
-        return self
+        return column_names(X), found.__getitem__
 
     # -- what is learned of each column ----------------------------------------------------------
 
@@ -180,14 +184,8 @@ class TableEncoder(  # type: ignore[call-arg]
         self.first_days_: dict[str, int] = {}
         self.levels_: dict[str, list[str]] = {}
         self.rare_levels_: dict[str, list[str]] = {}
-
-    def _used(self) -> Iterator[str]:
-        """The columns to learn of, one after the other."""
-        for name in self.feature_names_in_:
-            if name in self.drop:
-                self.readings_.append(ColumnReading(name, "category", 0, dropped="left out"))
-            else:
-                yield name
+        self.constant_: list[str] = []
+        self.empty_: list[str] = []
 
     def _learn(self, name: str, sums: ColumnSums) -> None:
         reading = sums.reading
@@ -211,27 +209,42 @@ class TableEncoder(  # type: ignore[call-arg]
             )
             warn(DataWarning("mostly-numbers", text))
         if reading.kind == "category":
-            self._set_levels(name, sums.levels)
+            self._set_levels(reading, sums.levels)
         elif reading.kind == "date":
             self._set_first_day(name, sums)
         else:
             tell_oddities(sums)
-            unit = log_unit(*sums.spread) if self.skewed == "log" else None
+            unit = log_unit(sums.values, sums.weights) if self.skewed == "log" else None
             if unit is not None:
                 self.log_units_[name], reading.scale = unit, "log"
+        if why := self._of_no_use(reading):
+            reading.dropped = why
+            self.constant_.append(name)
+
+    def _of_no_use(self, reading: ColumnReading) -> str:
+        """Why a column says nothing: it holds one value, or none."""
+        if not reading.n_levels:
+            self.empty_.append(reading.name)
+            return "empty"
+        one_code = len(self.levels_.get(reading.name, "..")) == 1
+        if reading.n_gaps + reading.n_strays or not (one_code or reading.n_levels == 1):
+            return ""
+        pooled = reading.n_levels > 1
+        return f"no value has {self.min_rows} rows" if pooled else "holds a single value"
 
     def _reading(self, name: str) -> ColumnReading:
         return next(reading for reading in self.readings_ if reading.name == name)
 
-    def _set_levels(self, name: str, counts: Counter) -> None:
+    def _set_levels(self, reading: ColumnReading, counts: Counter) -> None:
         """Codes of words: in the order of the words, rare ones last and together."""
+        name, n_rows = reading.name, reading.n_rows
         counts.pop(MISSING, None)
         ranked = sorted(counts, key=lambda level: (-counts[level], level))
         kept = [level for level in ranked if counts[level] >= self.min_rows]
         if len(ranked) - len(kept) < 2:  # a rare level alone has nobody to be pooled with
             kept = ranked
-        rare, n_rows = sorted(set(ranked) - set(kept)), self._reading(name).n_rows
-        self._reading(name).n_pooled = len(rare)
+        rare = sorted(set(ranked) - set(kept))
+        reading.n_pooled = len(rare)
         if len(counts) > FEW_LEVELS and 2 * len(counts) > n_rows:
             text = (
                 f"Column {name!r} has {len(counts):,} different values in {n_rows:,} rows; most of "
@@ -252,29 +265,10 @@ class TableEncoder(  # type: ignore[call-arg]
             self.rare_levels_[name] = rare
 
     def _set_first_day(self, name: str, sums: ColumnSums) -> None:
-        self.first_days_[name] = int(sums.low) if sums.n_known else 1
+        self.first_days_[name] = int(sums.low) if len(sums.values) else 1
         sums.mean -= self.first_days_[name]
         first = date.fromordinal(self.first_days_[name]).isoformat()
         sums.reading.notes.append(f"read as days since {first}")
-
-    def _finish(self) -> None:
-        """Which columns hold nothing, and the names of the columns."""
-        self.constant_, self.empty_ = [], []
-        for name in self.kinds_:
-            reading = self._reading(name)
-            alone = name in self.levels_ and len(self.levels_[name]) == 1
-            if not reading.n_levels:
-                self.empty_.append(name)
-                reading.dropped = "empty"
-            elif (alone or reading.n_levels == 1) and not reading.n_gaps + reading.n_strays:
-                pooled = alone and reading.n_levels > 1
-                why = f"no value has {self.min_rows} rows" if pooled else "holds a single value"
-                reading.dropped = why
-            if reading.dropped:
-                self.constant_.append(name)
-        if len(self.constant_) == len(self.kinds_):
-            raise ValueError("The table has no column with more than one value to learn from.")
-        self.feature_names_out_ = list(self.kinds_)
 
     def coded(self) -> list[int]:
         """The places of the columns that hold codes of words."""
@@ -288,20 +282,12 @@ class TableEncoder(  # type: ignore[call-arg]
         """What the codes of columns stand for."""
         return {j: self.levels_[name] for j, name in enumerate(self.kinds_) if name in self.levels_}
 
-    def _varying(self) -> np.ndarray:
-        places = [j for j, name in enumerate(self.kinds_) if name not in self.constant_]
-        return np.array(places, dtype=np.intp)
-
-    def _name_terms(self) -> None:
-        names = [output_name(name) for name in self.kinds_]
-        self.feature_names_out_ = self.terms_.names(names, self.levels_by_place())
-
     # -- tables as numbers -----------------------------------------------------------------------
 
     def fit_transform(self, X, y=None, **fit_params):
         """``fit(X).transform(X)``, which tells of cells that are no numbers once."""
         self.fit(X, y)
-        return self._native(X, as_frame(X)) if in_memory(X) else self.transform(X)
+        return self._native(X, as_frame(X), tell=False) if in_memory(X) else self.transform(X)
 
     @lazily(lambda encoder: {"columns": encoder.feature_names_out_})
     def transform(self, X):
@@ -314,14 +300,13 @@ class TableEncoder(  # type: ignore[call-arg]
                     f"The table has no column {name!r}, which the model uses."
                     + nearest(name, frame.columns)
                 )
-        self._warn_of_strays(frame)
-        return self._native(X, frame)
+        return self._native(X, frame, tell=True)
 
-    def _native(self, X, frame):
+    def _native(self, X, frame, tell: bool):
         """The encoded table, in the library of the table."""
         import narwhals as nw
 
-        encoded = self._matrix(frame)
+        encoded = self._matrix(frame, tell)
         if self.terms:
             encoded = self.terms_.transform(encoded)
         names = self.feature_names_out_
@@ -331,7 +316,8 @@ class TableEncoder(  # type: ignore[call-arg]
             return pd.DataFrame(encoded, index=X.index, columns=names, copy=False)
         return nw.from_numpy(encoded, names, backend=frame.implementation).to_native()
 
-    def _matrix(self, frame) -> np.ndarray:
+    def _matrix(self, frame, tell: bool) -> np.ndarray:
+        """One column of numbers per column; cells that are none are told of or not."""
         out = np.empty((len(frame), len(self.kinds_)))
         for j, (name, kind) in enumerate(self.kinds_.items()):
             if name in self.empty_:
@@ -341,7 +327,10 @@ class TableEncoder(  # type: ignore[call-arg]
                 known = self._codes_of(name)
                 out[:, j] = np.array([known.get(word(v), np.nan) for v in distinct])[codes]
             else:
-                out[:, j] = self.scaled(name, self.read(frame, name))
+                strays: Counter = Counter()
+                out[:, j] = self.scaled(name, self.read(frame, name, strays))
+                if strays and tell:
+                    _warn_of_cells(name, "numbers", dict(strays.most_common()), len(frame))
         return out
 
     def _codes_of(self, name: str) -> dict[str, float]:
@@ -350,14 +339,14 @@ class TableEncoder(  # type: ignore[call-arg]
         codes = {word: float(code) for code, word in enumerate(levels)}
         return codes | dict.fromkeys(self.rare_levels_.get(name, ()), len(levels) - 1.0)
 
-    def read(self, frame, name: str) -> np.ndarray:
+    def read(self, frame, name: str, strays: Counter | None = None) -> np.ndarray:
         """A column as people read it: numbers, days since the first date, or words."""
         if self.kinds_[name] == "category":
             return words(frame[name])
         if self.kinds_[name] == "date":
             found = days(frame[name], self._reading(name).month_first)
             return found - self.first_days_[name]
-        return numbers(frame[name], self.styles_.get(name))
+        return numbers(frame[name], self.styles_.get(name), strays)
 
     def scaled(self, name: str, values) -> np.ndarray:
         """Numbers of a column on the scale on which it enters."""
@@ -379,15 +368,6 @@ class TableEncoder(  # type: ignore[call-arg]
         block = np.full((len(encoded), len(self.kinds_)), np.nan)
         block[:, place] = encoded
         return positions, self.terms_.part(positions).transform(block)
-
-    def _warn_of_strays(self, frame) -> None:
-        for name, kind in self.kinds_.items():
-            if kind == "numeric":
-                strays: Counter = Counter()
-                numbers(frame[name], self.styles_.get(name), strays)
-                if strays:
-                    cells = dict(strays.most_common())
-                    _warn_of_cells(name, "numbers", cells, len(frame))
 
     def unknown_values(self, X) -> dict[str, list[str]]:
         """Words of a table that fit did not see, by column."""

@@ -357,15 +357,9 @@ def find_dialect(
     if found := _EXCEL_LINE.fullmatch(lines[0].removeprefix("\ufeff")):
         separator, skip = separator or found[1], 1
         lines = lines[1:]
-    if separator is None and (start := _title_lines(lines)):
-        raise ValueError(
-            f"{source.name}: the column names seem to stand in line {start + skip + 1}, below a "
-            "title or remarks. Remove what stands above them; in a shell: "
-            f"tail -n +{start + skip + 1} FILE"
-        )
-    separator = separator or _separator_of(lines[0] if lines else "")
-    records = [*csv.reader(lines, delimiter=separator), [], []]
-    header, first = [name.removeprefix("\ufeff") for name in records[0]], records[1]
+    separator = separator or _separator_of(lines)
+    records = csv.reader(lines, delimiter=separator)
+    header = [name.removeprefix("\ufeff") for name in next(records, [])]
     if any(_CONTROL.search(name) for name in header):
         raise ValueError(
             f"{source.name} holds bytes that are no text. If it is a table in another encoding, "
@@ -373,10 +367,12 @@ def find_dialect(
         )
     if not any(name.strip() for name in header):
         raise ValueError(f"{source.name} has no header line with column names.")
-    if len(first) > len(header):  # pandas would take the first fields for an index
+    # Of such a line pandas would take the first fields for an index.
+    if wide := next((fields for fields in records if len(fields) > len(header)), None):
         raise ValueError(
-            f"{source.name}: line {skip + 2} has {len(first)} fields, and the header has "
-            f"{counted(len(header), 'name')}; quote cells that hold the separator {separator!r}."
+            f"{source.name}: line {skip + records.line_num} has {len(wide)} fields, and the header "
+            f"has {counted(len(header), 'name')}; quote cells that hold the separator "
+            f"{separator!r}, and remove what stands above the column names."
         )
     return Dialect(header, separator, encoding, skip)
 
@@ -402,21 +398,14 @@ def _encoding_of(source: Source) -> str:
     return "utf-8"
 
 
-def _title_lines(lines: list[str]) -> int:
-    """How many lines without a separator stand above lines that all have the same number of them.
+def _separator_of(lines: list[str]) -> str:
+    """The mark that makes most fields of the first line, or, where none does, of another."""
 
-    0 where the first line has separators, or the others differ.
-    """
-    widths = [len(next(csv.reader([line], delimiter=_separator_of(line)), [])) for line in lines]
-    start = next((i for i, width in enumerate(widths) if width > 1), 0)
-    below = [width for width, line in zip(widths, lines, strict=True) if line.strip()][start:]
-    alike = below.count(widths[start]) if widths else 0
-    return start if alike >= max(2, 0.9 * len(below)) and widths[start] > 2 else 0
+    def widths(mark: str) -> tuple[int, int]:
+        found = [len(fields) for fields in csv.reader(lines, delimiter=mark)]
+        return found[0], max(found)
 
-
-def _separator_of(line: str) -> str:
-    counts = {mark: len(next(csv.reader([line], delimiter=mark), [])) for mark in ",;\t|"}
-    return max(counts, key=lambda mark: counts[mark])  # the first, a comma, wins a tie
+    return max(",;\t|", key=widths)  # the first, a comma, wins a tie
 
 
 def padded_columns(source: Source, dialect: Dialect, n_rows: int | None = None, **settings) -> set:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sarlearn._engine.rows import sizes, unit_of
-from sarlearn._engine.terms import LEVEL, MAX_LEVELS, VALUE, Terms
+from sarlearn._engine.terms import LEVEL, MAX_LEVELS, VALUE
 from sarlearn._engine.terms import MISSING as GAP
 from sarlearn.exceptions import DataWarning, warn
 from sarlearn.tables.columns import (
@@ -59,7 +59,9 @@ class ColumnSums:
     mean: float = 0.0
     deviation: float = 0.0
     low: float = np.inf
-    sketch: list[tuple[np.ndarray, float]] = field(default_factory=list)
+    # Of what is known, or evenly spaced ones of it, and how many rows each stands for.
+    values: np.ndarray = field(default_factory=lambda: np.empty(0))
+    weights: np.ndarray = field(default_factory=lambda: np.empty(0))
     cells: Counter = field(default_factory=Counter)  # of values, where not of a numeric type
     as_words: bool = False  # whatever the cells look like
     counts_rows: bool = False  # 0, 1, 2, ...
@@ -80,7 +82,10 @@ class ColumnSums:
         if other.reading.kind != self.reading.kind and not (self.cells or other.cells):
             self.reading.kind = other.reading.kind
         self.low = min(self.low, other.low)
-        self.sketch = _thinned(self.sketch + other.sketch)
+        self.values = np.append(self.values, other.values)
+        self.weights = np.append(self.weights, other.weights)
+        if len(self.values) > SKETCHES * SKETCH:
+            self._thin(SKETCHES * SKETCH // 2)
         self.cells = self.cells + other.cells
         self.counts_rows = False
         return self
@@ -88,22 +93,30 @@ class ColumnSums:
     def add_numbers(self, values: np.ndarray, most: float) -> None:
         """Numbers, of which at most so many are kept, NaN for gaps."""
         self.counts_rows = _count_rows(values)
-        values = np.sort(values[~np.isnan(values)])
-        self.n_known = len(values)
+        values = values[~np.isnan(values)]
+        self.n_known, self.values, self.weights = len(values), values, np.ones(len(values))
         if len(values):
             unit = float(unit_of(sizes(values)))
-            self.low, self.mean = values[0], unit * float((values / unit).mean())
+            self.low, self.mean = values.min(), unit * float((values / unit).mean())
             self.deviation = unit * float(np.std(values / unit))
-            self.sketch = [_sketch(values, most)]
+        if len(values) > most:
+            self._thin(int(most))
+
+    def _thin(self, most: int) -> None:
+        """Keep so many values, evenly spaced by weight."""
+        order = np.argsort(self.values, kind="stable")
+        ends = np.cumsum(self.weights[order])
+        places = np.searchsorted(ends, (np.arange(most) + 0.5) * ends[-1] / most)
+        self.values, self.weights = self.values[order[places]], np.full(most, ends[-1] / most)
 
     def decided(self, most: float = math.inf) -> "ColumnSums":
         """With what the cells mean, and how many values there are: all rows have been seen."""
         if not self.cells:
-            self.reading.n_levels = len(np.unique(self.spread[0]))
+            self.reading.n_levels = len(np.unique(self.values))
             return self
-        if self.n_known:  # numbers in some partitions and text in others
-            values, weights = self.spread
-            self.cells.update(dict(zip(values.tolist(), weights.astype(int).tolist(), strict=True)))
+        # Numbers in some partitions, where there is text in others.
+        for value, weight in zip(self.values.tolist(), self.weights.tolist(), strict=True):
+            self.cells[value] += round(weight)
         name, gaps = self.reading.name, Counter({None: self.reading.n_gaps})
         self.reading = read_cells(self.cells + gaps, name, as_words=self.as_words)
         if self.reading.kind == "date":
@@ -124,22 +137,13 @@ class ColumnSums:
             found[word(value)] += count
         return found
 
-    @property
-    def spread(self) -> tuple[np.ndarray, np.ndarray]:
-        """Known values, or evenly spaced ones of them, and how many rows each stands for."""
-        if not self.sketch:
-            return np.empty(0), np.empty(0)
-        values = np.concatenate([values for values, _ in self.sketch])
-        return values, np.concatenate([np.full(len(v), weight) for v, weight in self.sketch])
-
     def moments(self, unit: float | None) -> tuple[float, float]:
         """Mean and standard deviation of what is known, on the column's scale."""
         if unit is None:
             return self.mean, self.deviation
-        values, weights = self.spread
-        values = to_log(values, unit)
-        mean = float(np.average(values, weights=weights))
-        return mean, float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
+        values = to_log(self.values, unit)
+        mean = float(np.average(values, weights=self.weights))
+        return mean, float(np.sqrt(np.average((values - mean) ** 2, weights=self.weights)))
 
 
 def sums_of(series, as_words: bool = False, most: float = math.inf) -> ColumnSums:
@@ -181,51 +185,22 @@ def merged(parts: Iterable[dict[str, ColumnSums]]) -> dict[str, ColumnSums]:
     return {name: sums.decided(SKETCH) for name, sums in total.items()}
 
 
-def _sketch(values: np.ndarray, most: float) -> tuple[np.ndarray, float]:
-    """Sorted values, or evenly spaced ones of them, and how many each stands for."""
-    if len(values) <= most:
-        return values, 1.0
-    places = (np.arange(most) + 0.5) * len(values) / most
-    return values[places.astype(int)], len(values) / most
-
-
-def _thinned(sketches: list[tuple[np.ndarray, float]]) -> list[tuple[np.ndarray, float]]:
-    """The same, or values of them that are evenly spaced by weight, where there are many."""
-    if sum(len(values) for values, _ in sketches) <= SKETCHES * SKETCH:
-        return sketches
-    values = np.concatenate([values for values, _ in sketches])
-    weights = np.concatenate([np.full(len(values), weight) for values, weight in sketches])
-    order = np.argsort(values, kind="stable")
-    ends, n_values = np.cumsum(weights[order]), SKETCHES * SKETCH // 2
-    places = np.searchsorted(ends, (np.arange(n_values) + 0.5) * ends[-1] / n_values)
-    return [(values[order[places]], ends[-1] / n_values)]
-
-
 # -- linear terms ----------------------------------------------------------------------------------
 
 
-def terms_of(
-    columns: list[ColumnSums],
-    units: list[float | None],
-    codes: list[dict[str, float]],
-    chosen: np.ndarray,
-) -> Terms:
-    """What :meth:`Terms.learn` would make of the columns, from their sums.
+def terms_of(j: int, sums: ColumnSums, unit: float | None, codes: dict[str, float]) -> list[tuple]:
+    """The terms of one column, as :meth:`Terms.of` takes them.
 
-    ``units`` are those of logarithmic scales, ``codes`` of words by column.
+    ``unit`` is that of a logarithmic scale, ``codes`` those of words.
     """
-    found = []
-    for j in chosen.tolist():
-        sums = columns[j]
-        if codes[j]:
-            found += [(j, LEVEL, code, *_of_share(p)) for code, p in _shares(sums, codes[j])]
-        else:
-            mean, spread = sums.moments(units[j])
-            found.append((j, VALUE, np.nan, mean, spread if spread > 1e-12 * abs(mean) else 1.0))
-        if n_gaps := sums.reading.n_gaps + sums.reading.n_strays:
-            found.append((j, GAP, np.nan, *_of_share(n_gaps / sums.reading.n_rows)))
-    column, kind, level, center, scale = (np.array(each) for each in zip(*found, strict=True))
-    return Terms(column, kind.astype(np.int8), level.astype(float), center, scale)
+    if codes:
+        found = [(j, LEVEL, code, *_of_share(share)) for code, share in _shares(sums, codes)]
+    else:
+        mean, spread = sums.moments(unit)
+        found = [(j, VALUE, np.nan, mean, spread if spread > 1e-12 * abs(mean) else 1.0)]
+    if n_gaps := sums.reading.n_gaps + sums.reading.n_strays:
+        found.append((j, GAP, np.nan, *_of_share(n_gaps / sums.reading.n_rows)))
+    return found
 
 
 def _shares(sums: ColumnSums, codes: dict[str, float]) -> list[tuple[float, float]]:
@@ -277,12 +252,11 @@ def to_log(values: np.ndarray, unit: float) -> np.ndarray:
 
 def tell_oddities(sums: ColumnSums) -> None:
     """Warn of a code for missing values, and of a column that numbers the rows."""
-    name, (values, weights) = sums.reading.name, sums.spread
-    code = missing_code(values)
+    name, code = sums.reading.name, missing_code(sums.values)
     if code is not None:
-        others = values[values != code]
+        others, n_rows = sums.values[sums.values != code], sums.weights[sums.values == code].sum()
         text = (
-            f"Column {name!r} holds {code:g} in {int(weights[values == code].sum()):,} rows, far "
+            f"Column {name!r} holds {code:g} in {int(n_rows):,} rows, far "
             f"from its other values ({others.min():g} to {others.max():g}). If it stands for a "
             f"missing value, make it empty (--na {code:g} on the command line)."
         )
