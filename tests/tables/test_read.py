@@ -54,7 +54,7 @@ def test_every_format_reads_the_same(tmp_path, form):
         ("r.csv", b"a,b\n1,2\n1,2,3\n", "line 3"),
         ("i.csv", b"a,b\n1,2,3\n4,5,6\n", "line 2 has 3 fields, and the header has 2 names"),
         ("d.csv", b"a,a\n1,2\n", "more than one column named 'a'"),
-        ("t.csv", b"Our report\n\n# 2024\na;b;c\n1;2;3\n4;5;6\n", "line 4 has 3 fields, and the header has 1 name"),
+        ("t.csv", b"Report\n\n# 2024\na;b;c\n1;2;3\n", "line 4 has 3 fields, .* has 1 name"),
         ("b.csv", b"a\0b,c\n1,2\n", "holds bytes that are no text"),
         ("p.parquet", b"a,b\n1,2\n", "cannot be read as parquet"),
         ("f.feather", b"a,b\n1,2\n", "cannot be read as arrow"),
