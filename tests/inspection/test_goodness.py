@@ -62,3 +62,15 @@ def test_labels_that_are_elsewhere_are_a_misfit(right):
     found = goodness_of_fit(model, X, other)
     assert found.misfit > 20
     assert "are labelled and" in found.problems[0]
+
+
+def test_visits_of_one_patient_count_once(right):
+    """Each row eight times, with its label: without groups chance differences are a misfit."""
+    X, _, s = make(seed=3)
+    visits, patients = (np.tile(X, (8, 1)), np.tile(s, 8)), np.tile(np.arange(len(s)), 8)
+    once = goodness_of_fit(right[1], X, s)
+    assert goodness_of_fit(right[1], *visits).misfit > 10
+    together = goodness_of_fit(right[1], *visits, groups=patients)
+    assert together.misfit == pytest.approx(once.misfit, abs=1)
+    wide = together.by_score["variance"] / once.by_score["variance"]
+    np.testing.assert_allclose(wide, 64, rtol=0.2)

@@ -103,3 +103,15 @@ def test_a_bend_and_a_product_are_found():
     z = score_tests(flat, zeta, crossed, X[:, :0], products, of_class=True)
     assert np.argmax(np.abs(z)) == 2
     assert abs(z[2]) > 5
+
+
+def test_copies_of_a_row_are_one_where_they_are_a_group():
+    X, eta, zeta, labelled = draw(400)
+
+    def z(n, **groups):
+        data = eta, zeta, labelled, X[:, [1]], X[:, [2]]
+        return score_tests(*(np.concatenate([a] * n) for a in data), of_class=True, **groups)[0]
+
+    assert z(9) == pytest.approx(3 * z(1))
+    assert abs(z(9, groups=np.tile(np.arange(400), 9))) == pytest.approx(abs(z(1)), rel=0.1)
+    assert z(1, groups=np.arange(400)) == pytest.approx(z(1), rel=0.1)

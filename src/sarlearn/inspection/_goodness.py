@@ -9,6 +9,7 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.label_model import LabelModel, Penalties
 from sarlearn._engine.likelihood import label_odds, label_residual, sigmoids
 from sarlearn._engine.terms import Terms, leaking
+from sarlearn._validation import check_groups
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.style import BLUE, MUTED, ORANGE, new_axes, panels, tidy
 from sarlearn._words import listed
@@ -137,7 +138,7 @@ def _bars(ax, table: dict[str, np.ndarray], key: str, words: str) -> None:
     tidy(ax)
 
 
-def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
+def goodness_of_fit(model, X, s, *, n_bins: int = 10, groups=None) -> GoodnessOfFit:
     r"""Compare the labels with what the model expects, and look for what it lacks.
 
     :math:`P(s=1|x) = f(x)\,e(x)` can be held against the labels seen, whatever the true classes
@@ -157,6 +158,9 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
         Rows and labels.
     n_bins : int, default=10
         Quantiles of the class probability that are shown.
+    groups : array-like of shape (n_rows,), default=None
+        Rows of a group, such as visits of one patient, may be labelled together: what their labels
+        differ from the expected counts as one difference.
 
     Returns
     -------
@@ -187,14 +191,15 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     parts = take_apart(model, X)
     labelled = parts.labelled(s)
     found = parts.probability(), parts.propensity(), labelled
+    groups = check_groups(groups, parts.n_rows)
     rows = sample_rows(labelled)
     terms, names = _terms(parts, rows)
     Z, labelled = terms.transform(parts.rows(rows)), labelled[rows]
-    driver_z, nonlinear_z = _score_tests(parts, Z, terms.column, labelled, rows)
+    driver_z, nonlinear_z = _score_tests(parts, Z, terms.column, labelled, rows, groups)
     return GoodnessOfFit(
-        misfit=misfit(strata(*found, N_PROBABILITIES, N_PROPENSITIES)),
-        by_score=strata(*found, n_bins, 1),
-        by_propensity=strata(*found, 1, 5),
+        misfit=misfit(strata(*found, N_PROBABILITIES, N_PROPENSITIES, groups)),
+        by_score=strata(*found, n_bins, 1, groups),
+        by_propensity=strata(*found, 1, 5, groups),
         drivers=_named(names, driver_z, DRIVER),
         nonlinear=_named(names, nonlinear_z, NONLINEAR),
         leaks={names[j]: area for j, area in leaking(Z, labelled)},
@@ -202,16 +207,27 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10) -> GoodnessOfFit:
     )
 
 
-def strata(f, e, labelled, n_probabilities: int, n_propensities: int) -> dict[str, np.ndarray]:
-    """Labels observed and expected by quantiles of ``f`` and of ``e``; no stratum is empty."""
+def strata(
+    f, e, labelled, n_probabilities: int, n_propensities: int, groups=None
+) -> dict[str, np.ndarray]:
+    """Labels observed and expected by quantiles of ``f`` and of ``e``; no stratum is empty.
+
+    Rows of a group may be labelled together: variances are larger by as much as sums over groups
+    vary more than those of single rows would.
+    """
     place = _quantile(f, n_probabilities) * n_propensities + _quantile(e, n_propensities)
     _, code, rows = np.unique(place, return_inverse=True, return_counts=True)
     chance = f * e
+    variance = np.bincount(code, chance * (1 - chance))
+    if groups is not None:
+        _, which = np.unique(groups * len(rows) + code, return_inverse=True)
+        squares = np.bincount(which, labelled - chance) ** 2
+        variance *= max(squares.sum() / variance.sum(), 1.0)
     return {
         "rows": rows,
         "observed": np.bincount(code, labelled),
         "expected": np.bincount(code, chance),
-        "variance": np.bincount(code, chance * (1 - chance)),
+        "variance": variance,
         "probability": np.bincount(code, f) / rows,
         "propensity": np.bincount(code, e) / rows,
     }
@@ -236,7 +252,9 @@ def misfit(table: dict[str, np.ndarray]) -> float:
     return float((squares.sum() - len(squares)) / np.sqrt(2 * len(squares)))
 
 
-def score_tests(eta, zeta, labelled, attributes, tried, *, of_class: bool) -> np.ndarray:
+def score_tests(
+    eta, zeta, labelled, attributes, tried, *, of_class: bool, groups=None
+) -> np.ndarray:
     """Whether columns belong into the logit of ``f`` (``of_class``) or of ``e``.
 
     Each gets a number that is standard normal where the column has nothing to add. The design is
@@ -245,7 +263,7 @@ def score_tests(eta, zeta, labelled, attributes, tried, *, of_class: bool) -> np
     ``r (1-f) z`` or ``r (1-e) z``, ``r`` being 1 where labelled and ``-P/(1-P)`` elsewhere, and its
     information as the square with weight ``P/(1-P)``; of both, what the design explains is left
     out. Zero where that leaves nothing, or where so few rows carry the column that nothing is
-    normal about it.
+    normal about it. With ``groups`` the variance is that of their sums, where it is more.
     """
     (f, not_f), (e, not_e) = sigmoids(np.asarray(eta)), sigmoids(np.asarray(zeta))
     odds = label_odds(f, not_f, e, not_e)
@@ -262,10 +280,15 @@ def score_tests(eta, zeta, labelled, attributes, tried, *, of_class: bool) -> np
     projection = scale[:, None] * (inverse @ (cross * scale[:, None]))
     information = odds @ columns**2
     left = information - np.einsum("ij,ij->j", cross, projection)
-    gradient = residual @ columns - projection.T @ (residual @ design)
+    gradients = residual[:, None] * (columns - design @ projection)
     many = information**2 > LEAST_ROWS * (odds**2 @ columns**4)
     new = many & (left > 1e-6 * information)
-    return np.where(new, gradient / np.sqrt(np.where(new, left, 1.0)), 0.0)
+    if groups is not None:
+        _, group = np.unique(groups, return_inverse=True)
+        sums = np.zeros((group.max() + 1, gradients.shape[1]))
+        np.add.at(sums, group, gradients)
+        left = np.maximum(left, (sums**2).sum(axis=0))
+    return np.where(new, gradients.sum(axis=0) / np.sqrt(np.where(new, left, 1.0)), 0.0)
 
 
 def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
@@ -283,7 +306,7 @@ def _terms(parts: Parts, rows: np.ndarray) -> tuple[Terms, list[str]]:
     return terms, terms.names(parts.names, parts.levels)
 
 
-def _score_tests(parts: Parts, Z, column, labelled, rows) -> tuple[np.ndarray, np.ndarray]:
+def _score_tests(parts: Parts, Z, column, labelled, rows, groups):
     """Statistics of each term in the propensity, and of its square in a linear class model.
 
     Score tests ask for a maximum of the likelihood, where a decayed fit is not: intercepts, the
@@ -297,10 +320,12 @@ def _score_tests(parts: Parts, Z, column, labelled, rows) -> tuple[np.ndarray, n
     found = labels.fit(labels.start())
     eta = found.weights[0] * eta + found.intercept
     at = eta, B @ found.phi[:-1] + found.phi[-1], labelled, B
+    groups = None if groups is None else groups[rows]
     driver_z, nonlinear_z = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
-    driver_z[~of_propensity] = score_tests(*at, Z[:, ~of_propensity], of_class=False)
+    driver_z[~of_propensity] = score_tests(*at, Z[:, ~of_propensity], of_class=False, groups=groups)
     if hasattr(parts.final, "coef_"):
-        nonlinear_z = score_tests(*at, np.clip(Z, -CUT, CUT) ** 2, of_class=True)
+        squares = np.clip(Z, -CUT, CUT) ** 2
+        nonlinear_z = score_tests(*at, squares, of_class=True, groups=groups)
     return driver_z, nonlinear_z
 
 
