@@ -145,7 +145,11 @@ INSPECTION = [
             "random_state": [1, 2],
         },
     ),
-    Case(about(inspection.goodness_of_fit), ROWS, {"n_bins": [4, 6]}),
+    Case(
+        about(inspection.goodness_of_fit),
+        ROWS,
+        {"n_bins": [4, 6], "groups": [np.asarray(S), np.asarray(S) * (1 + np.arange(N) % 3)]},
+    ),
     Case(
         about(inspection.relative_prevalence),
         ROWS | {"by": GROUP},
