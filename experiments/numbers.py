@@ -150,12 +150,12 @@ def shares_numbers() -> Numbers:
     theirs = shares.published_errors().stack()
     found = {f"pulsnar_paper.{m}.{_name(d)}": v for (d, m), v in theirs.items()}
     if not rows.empty:
-        means = rows["bias"].abs().groupby([rows["learner"], rows["data_set"]]).mean()
-        found |= {f"pulsnar.{m}.{_name(d)}": v for (m, d), v in means.items()}
+        means = shares.errors(rows, "data_set").stack()
+        found |= {f"pulsnar.{_name(m)}.{_name(d)}": v for (d, m), v in means.items()}
         for (learner, kind), said in shares.ranges(rows).iterrows():
             found |= {f"pulsnar_{what}.{learner}.{kind}": share for what, share in said.items()}
         found["pulsnar_iterations"] = rows[rows["learner"] == "none"]["iteration"].nunique()
-    rows = shares.rows_of(shares.RESULTS, "others", "purple")
+    rows = shares.rows_of(shares.RESULTS, "purple")
     if not rows.empty:
         rows = rows[rows["difference"] == 0]
         means = rows["log2_error"].abs().groupby(rows["method"]).mean()

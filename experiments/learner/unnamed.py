@@ -25,7 +25,7 @@ def measure(
 
 
 def _by_pulsnar(given: cases.Case) -> dict[str, Any]:
-    from .pulsnar import pulsnar
+    from ..outside.pulscar import pulsnar
 
     began = time.process_time()
     found = pulsnar(given.X, given.s)

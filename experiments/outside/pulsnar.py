@@ -27,7 +27,7 @@ from ..learner.cases import Case
 from ..learner.cells import judge, named_learner
 from ..learner.pulsnar_tables import read
 from ..learner.unnamed import learner_of
-from .pulscar import pulscar
+from .pulscar import pulscar, pulsnar, sar_by_cluster
 
 
 class Labelling(NamedTuple):
@@ -174,7 +174,13 @@ def drawn(data_set: str, alpha: float, kept: float, iteration: int) -> Case:
     return Case(X[rows], s[rows], [], y[rows], np.full(rows.sum(), np.nan))
 
 
-ESTIMATORS = {"DEDPUL": priors.DEDPUL, "BBE": priors.BestBinEstimator}
+ESTIMATORS: dict[str, Callable] = {
+    "DEDPUL": lambda X, s, seed: priors.DEDPUL(random_state=seed).fit(X, s).class_prior_,
+    "BBE": lambda X, s, seed: priors.BestBinEstimator(random_state=seed).fit(X, s).class_prior_,
+    "PULSCAR": pulscar,
+    "PULSNAR": lambda X, s, seed: pulsnar(X, s),
+    "by cluster": lambda X, s, seed: sar_by_cluster(X, s),
+}
 
 
 def cells(settings: Fields) -> Iterator[Fields]:
@@ -211,16 +217,12 @@ def measure(
 
 def estimated(learner: str, given: Case, seed: int) -> dict[str, Any]:
     """The class prior of a learner or an estimator, and what else it says."""
-    if learner not in (*ESTIMATORS, "PULSCAR"):
+    if learner not in ESTIMATORS:
         linear = learner == "linear"
         model = named_learner(learner, []) if linear else learner_of(learner, given)
         return judge(model, given)
     began = time.process_time()
-    if learner == "PULSCAR":
-        prior = pulscar(given.X, given.s, seed)
-    else:
-        estimator = ESTIMATORS[learner]
-        prior = estimator(random_state=seed).fit(given.X, given.s).class_prior_
+    prior = ESTIMATORS[learner](given.X, given.s, seed)
     return {
         "rows": len(given.s),
         "labels": int(given.s.sum()),

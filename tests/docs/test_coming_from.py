@@ -36,15 +36,17 @@ def rows():
 
 def test_the_example_of_the_page_runs(code, capsys):
     _, *examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    names = dict(code)
+    names, shown = dict(code), []
     for example in examples:
         exec(compile(example, str(PAGE), "exec"), names)
-    first, second = capsys.readouterr().out.splitlines()
+        shown.append(dict(names))
+    first, second, third = capsys.readouterr().out.splitlines()
     positive, propensity, iterations = map(float, first.split())
     assert 0.4 < positive < 0.6
     assert 0.4 < propensity < 0.7
     assert iterations > 10
     alpha, least, weighted, ratio, told = map(float, second.split())
+    names = shown[1]
     y, s, group = names["y"], names["s"], names["group"]
     assert alpha == pytest.approx(y[~s].mean(), abs=0.15)
     assert least == 1
@@ -53,6 +55,9 @@ def test_the_example_of_the_page_runs(code, capsys):
     assert told == pytest.approx(y.mean(), abs=0.1)
     truth = y[group == 1].mean() / y[group == 0].mean()
     assert 0.8 < ratio / truth < 1.6
+    at_once, by_cluster, truth = map(float, third.split())
+    assert 0.15 < at_once / truth < 0.35
+    assert 0.65 < by_cluster / truth < 0.9
 
 
 def test_the_call_of_later_studies(code, rows):
