@@ -16,22 +16,22 @@ def test_words_follow_the_width_of_the_range():
     assert certainty((0.3, 0.31), unidentified=True) == "not at all"
 
 
-def learned(prior: float, error: float, *alone: float):
-    """One fit, with the standard error of its class prior, and the class priors of its scores."""
-    stack = SimpleNamespace(class_prior=prior, prior_error=lambda: error)
-    fit = SimpleNamespace(stack=stack, alone=[SimpleNamespace(class_prior=p) for p in alone])
+def learned(prior: float, error: float, m: int, last: float):
+    """One fit, the standard error of its class prior, its scores, and what the last says alone."""
+    stack = SimpleNamespace(class_prior=prior, prior_error=lambda: error, m=m)
+    fit = SimpleNamespace(stack=stack, last=SimpleNamespace(class_prior=last))
     members = [SimpleNamespace(fit=fit, weight=1.0)]
     return SimpleNamespace(fit=fit, members=members, auto=False, share=0.1)
 
 
 def test_the_range_is_made_of_error_disagreement_and_a_floor():
     """On logits, times 1.7; that of one score alone counts its error twice as much."""
-    two = learned(0.4, 0.02, 0.3, 0.45)
+    two = learned(0.4, 0.02, 2, 0.45)
     width = 1.7 * (4 * (0.02 / 0.24) ** 2 + 3 * (logit(0.45) - logit(0.4)) ** 2 + 0.01) ** 0.5
     expected = expit(logit(0.4) - width), expit(logit(0.4) + width)
     assert range_of(two) == pytest.approx(expected)
     width = 1.7 * (8 * (0.02 / 0.24) ** 2 + 0.01) ** 0.5
-    one = learned(0.4, 0.02, 0.4)
+    one = learned(0.4, 0.02, 1, 0.4)
     assert range_of(one) == pytest.approx((expit(logit(0.4) - width), expit(logit(0.4) + width)))
     one.share = 0.38  # every labelled row is positive
     assert range_of(one)[0] == 0.38

@@ -102,7 +102,8 @@ def test_many_rows_give_the_answer_of_few(class_models, monkeypatch):
     error = few.fit.stack.prior_error()
     assert many.fit.stack.class_prior == pytest.approx(few.fit.stack.class_prior, abs=2.5 * error)
     np.testing.assert_allclose(many.fit.stack.phi, few.fit.stack.phi, atol=0.5)
-    assert len(many.fit.alone) == len(class_models)
+    assert many.fit.last.m == 1
+    assert (many.fit.last is many.fit.stack) == (len(class_models) == 1)
     # The label model has seen every row: its error is that of all of them.
     assert many.fit.stack.prior_error() < 1.5 * error
     logits = [one.logit(X, columns_of(X)) for one in (few, many)]

@@ -171,8 +171,8 @@ class SARFit:
     ----------
     stack : LabelFit
         The label model on all scores.
-    alone : list of LabelFit
-        The label model on each score by itself.
+    last : LabelFit
+        The label model on the last score by itself.
     held : ndarray of shape (n_rows, n_models)
         Held-out logits of each class model.
     model : Additive
@@ -186,7 +186,7 @@ class SARFit:
     """
 
     stack: LabelFit
-    alone: list[LabelFit]
+    last: LabelFit
     held: np.ndarray
     model: Additive
     v: float | None
@@ -212,14 +212,12 @@ class Recipe:
         held = [np.mean([run[j].held for run in runs], axis=0) for j in range(len(names))]
         held = np.clip(np.column_stack(held), -LIMIT, LIMIT)
         stack = self.stack_model(held)
-        alone = [self.stack_model(held[:, [j]]) for j in range(len(names))]
+        last = stack if len(names) == 1 else self.stack_model(held[:, -1:])
         model = Additive(np.zeros(self._sample.Z.shape[1] + 1)).scaled(1.0, stack.intercept)
         for run in runs:
             for weight, scores in zip(stack.weights, run, strict=True):
                 model = model + scores.model.scaled(weight / len(runs))
-        return SARFit(
-            stack, alone, held, model, self.v, self.rounds, self.from_linear, self.history
-        )
+        return SARFit(stack, last, held, model, self.v, self.rounds, self.from_linear, self.history)
 
     def start(self) -> None:
         """Step 1."""

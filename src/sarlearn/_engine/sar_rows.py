@@ -302,13 +302,13 @@ class _Many:
             return model.fit(warm)
 
         stack = fit(place, few.fit.stack.theta)
-        alone = [fit([j], one.theta) for j, one in zip(place, few.fit.alone, strict=True)]
+        last = stack if len(place) == 1 else fit(place[-1:], few.fit.last.theta)
         whole = Additive(np.zeros_like(models[0].coef)).scaled(1.0, stack.intercept)
         for j, weight in zip(place, stack.weights, strict=True):
             whole = whole + models[j].scaled(float(weight))
         rounds = few.fit.rounds if boosted is None else boosted.rounds
         found = replace(
-            few.fit, stack=stack, alone=alone, model=whole, rounds=rounds, held=np.empty(0)
+            few.fit, stack=stack, last=last, model=whole, rounds=rounds, held=np.empty(0)
         )
         return replace(few, fit=found)
 

@@ -237,8 +237,8 @@ def _variance(fit: SARFit) -> float:
     """Of the logit of a fit's class prior: of sampling, and of shape by what scores disagree on."""
     p = np.clip(fit.stack.class_prior, 1e-6, 1 - 1e-6)
     error = fit.stack.prior_error() / (p * (1 - p))
-    apart = logit(p) - logit(np.clip(fit.alone[-1].class_prior, 1e-6, 1 - 1e-6))
-    sampling = SAMPLING if len(fit.alone) > 1 else SAMPLING_ALONE
+    apart = logit(p) - logit(np.clip(fit.last.class_prior, 1e-6, 1 - 1e-6))
+    sampling = SAMPLING if fit.stack.m > 1 else SAMPLING_ALONE
     return float(sampling * error**2 + SHAPE * apart**2)
 
 
