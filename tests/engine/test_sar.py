@@ -157,4 +157,4 @@ def test_settings_are_heard():
     pulled = learn(rows_of(X, s), columns_of(X), replace(settings, pseudo_counts=500.0), 0)
     assert abs(pulled.fit.stack.class_prior - 0.5) < abs(plain.fit.stack.class_prior - 0.5)
     trees = replace(settings, class_models=("trees",), max_trees=10)
-    assert learn(rows_of(X, s), columns_of(X), trees, 0).fit.rounds <= 10
+    assert learn(rows_of(X, s), columns_of(X), trees, 0).fit.choices.rounds <= 10

@@ -204,16 +204,47 @@ def test_our_learner_keeps_rows_of_a_group_in_one_fold():
     groups = np.arange(400) // 2
     model = SARClassifier([2], max_iter=20).fit(X, s, groups=groups)
     counts = np.random.default_rng(0).multinomial(400, np.full(400, 1 / 400))
-    refit, _ = _Refit(take_apart(model, X), s, groups)(counts)
-    expected = clone(model).fit(X, s, sample_weight=counts, groups=groups)
+    parts = take_apart(model, X)
+    refit, _ = _Refit(parts, s, groups)(counts)
+    expected, alone = clone(model), clone(model)
+    expected._chosen = alone._chosen = model.choices_
+    expected.fit(X, s, sample_weight=counts, groups=groups)
     assert refit.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-12)
-    alone = clone(model).fit(X, s, sample_weight=counts)
+    alone.fit(X, s, sample_weight=counts)
     assert refit.class_prior_ != alone.class_prior_
     found = bootstrap(model, X, s, n_resamples=20, groups=groups, random_state=0)
     low, high = found.interval("class_prior")
     assert low < model.class_prior_ < high
     assert found.propensity_names == ["x2"]
     assert "shifts the estimates" not in str(found)
+
+
+def test_refits_of_our_learner_keep_what_the_fit_chose():
+    """And are fits otherwise: to the rows of the fit they say about what it says."""
+    X, _, s = make(n=600)
+    for named, models in (([2], ("linear", "trees")), ([], ("linear",))):
+        model = SARClassifier(named, class_models=models).fit(X, s)
+        again, _ = _Refit(take_apart(model, X), s)(np.ones(600, np.int64))
+        assert again.n_iter_ == model.n_iter_
+        assert again.choices_.v == model.choices_.v
+        assert again.choices_.from_linear == model.choices_.from_linear
+        low, high = model.class_prior_range_
+        near = (high - low) / 4
+        assert again.class_prior_ == pytest.approx(model.class_prior_, abs=near)
+        assert len(again.history_["round"]) <= 3
+    auto = SARClassifier("auto").fit(X, s)
+    assert _Refit(take_apart(auto, X), s)._chosen is None
+
+
+def test_of_many_rows_no_groups_are_left_out(result, monkeypatch):
+    """The acceleration falls with the root of the rows, and what groups tell of it does not."""
+    assert not any(values.any() for values in result._acceleration.values())
+    monkeypatch.setattr(module, "MOST_UNITS", 700)
+    X, _, s = make()
+    model = SAREMClassifier([2], **MAXIMUM).fit(X, s)
+    some = bootstrap(model, X, s, n_resamples=20, random_state=0)
+    assert all(values.all() for values in some._acceleration.values())
+    assert max(abs(values).max() for values in some._acceleration.values()) < 0.3
 
 
 def test_groups_are_drawn_together():

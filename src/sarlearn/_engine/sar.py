@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,26 @@ START_RIDGE, START_RIDGE_E, SCORE_RIDGE, STACK_RIDGE, RIDGE_E = 2.0, 1.0, 20.0, 
 MANY_NAMED = 15.0
 
 
+@dataclass
+class Choices:
+    """What a fit found that refits to much the same rows need not look for.
+
+    Attributes
+    ----------
+    start : ndarray
+        The parameters of the joint start.
+    v : float
+        The penalty of the linear scores, as the prior variance of a logit.
+    rounds : int
+        Of the boosting that was kept; ``from_linear`` says whether it began from linear logits.
+    """
+
+    start: np.ndarray = field(default_factory=lambda: np.empty(0))
+    v: float | None = None
+    rounds: int = 0
+    from_linear: bool = False
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a fit is told: see the parameters of ``SARClassifier``."""
@@ -52,6 +72,7 @@ class Settings:
     known: KnownPrior | None = None
     many: bool = False  # whether the rows, or those of which they are a sample, are many
     boost_twice: bool = True  # once more from linear logits, and the better of the two
+    chosen: Choices | None = None  # by another fit, to be kept
     report: Callable[[], None] = lambda: None
 
     def start_penalties(self, share: float, n_terms: int, n_attributes: int) -> Penalties:
@@ -177,10 +198,7 @@ class SARFit:
         Held-out logits of each class model.
     model : Additive
         The class logit of any row.
-    v : float
-        The penalty of the linear scores, as the prior variance of a logit.
-    rounds : int
-        Of the boosting that was kept; ``from_linear`` says whether it began from linear logits.
+    choices : Choices
     history : list of (rounds, log-likelihood, class prior)
         One per look at held-out labels.
     """
@@ -189,9 +207,7 @@ class SARFit:
     last: LabelFit
     held: np.ndarray
     model: Additive
-    v: float | None
-    rounds: int
-    from_linear: bool
+    choices: Choices
     history: list[tuple[int, float, float]]
 
 
@@ -201,8 +217,7 @@ class Recipe:
     def __init__(self, sample: Sample, settings: Settings):
         self._sample, self._settings = sample, settings
         self.phi = np.zeros(sample.B.shape[1] + 1)
-        self.v: float | None = None
-        self.rounds, self.from_linear = 0, False
+        self.choices = Choices() if settings.chosen is None else replace(settings.chosen, rounds=0)
         self.history: list[tuple[int, float, float]] = []
 
     def fit(self) -> SARFit:
@@ -212,12 +227,13 @@ class Recipe:
         held = [np.mean([run[j].held for run in runs], axis=0) for j in range(len(names))]
         held = np.clip(np.column_stack(held), -LIMIT, LIMIT)
         stack = self.stack_model(held)
-        last = stack if len(names) == 1 else self.stack_model(held[:, -1:])
+        one = len(names) == 1 or self._settings.chosen is not None  # of a refit no range is asked
+        last = stack if one else self.stack_model(held[:, -1:])
         model = Additive(np.zeros(self._sample.Z.shape[1] + 1)).scaled(1.0, stack.intercept)
         for run in runs:
             for weight, scores in zip(stack.weights, run, strict=True):
                 model = model + scores.model.scaled(weight / len(runs))
-        return SARFit(stack, last, held, model, self.v, self.rounds, self.from_linear, self.history)
+        return SARFit(stack, last, held, model, self.choices, self.history)
 
     def start(self) -> None:
         """Step 1."""
@@ -228,7 +244,11 @@ class Recipe:
         penalties = self._settings.start_penalties(sample.share, p, sample.B.shape[1])
         rows = sample.rows(Z, Xe=sample.B).map(_terms_as_scores)
         model = LabelModel(rows, penalties)
-        self.phi = model.fit(model.start(self.phi)).phi
+        begin = model.start(self.phi)
+        if len(self.choices.start) == len(begin):
+            begin = self.choices.start
+        found = model.fit(begin)
+        self.phi, self.choices.start = found.phi, found.theta
         self._settings.report()
 
     def _run(self, folds: np.ndarray) -> list[Scores]:
@@ -273,8 +293,8 @@ class Recipe:
         """Linear scores; the first call chooses the penalty, for all."""
         rows = self._sample.rows(self._sample.Z, e=e, not_e=1.0 - e, folds=folds)
         search = FoldLogistic(rows, self._settings.n_folds, self._settings.report)
-        found = search.best(self.v)
-        self.v = found.v
+        found = search.best(self.choices.v)
+        self.choices.v = found.v
         return found, Scores(
             rows.gather(held_out, found.thetas), Additive(found.thetas.mean(axis=1))
         )
@@ -290,27 +310,41 @@ class Recipe:
 
     def _trees(self, folds: np.ndarray) -> Scores:
         """Boosted with the propensity that follows, then from linear logits with it held."""
-        sample = self._sample
-        rows, e, n_folds = self.tree_rows(folds), self.e(), self._settings.n_folds
-        best_start = np.zeros((sample.Z.shape[1] + 1, n_folds))
-        best_start[-1] = self.level(e)
-        best = self.boost(rows, np.full((len(e), n_folds), best_start[-1]), e, True)
-        if self._settings.boost_twice:
-            linear, _ = self._linear(folds, best.e)
-            start = sample.Z @ linear.thetas[:-1] + linear.thetas[-1]
-            again = self.boost(rows, start, best.e, False)
+        rows, chosen = self.tree_rows(folds), self._settings.chosen
+        if self.choices.from_linear and chosen is not None:
+            best, begun = self._from_linear(rows, folds, self.e(), True)
+        else:
+            best, begun = self._from_level(rows)
+        if self._settings.boost_twice and chosen is None:
+            again, linear = self._from_linear(rows, folds, best.e, False)
             if again.labels.log_likelihood > best.labels.log_likelihood:
-                best, best_start, self.from_linear = again, linear.thetas, True
+                best, begun, self.choices.from_linear = again, linear, True
         labels = best.labels
-        self.phi, self.rounds = labels.phi, max(self.rounds, best.rounds)
-        model = Additive(best_start.mean(axis=1), [(1 / n_folds, trees) for trees in best.trees])
+        self.phi, self.choices.rounds = labels.phi, max(self.choices.rounds, best.rounds)
+        grown = [(1 / self._settings.n_folds, trees) for trees in best.trees]
         a, b = float(labels.weights[0]), labels.intercept
-        return Scores(a * np.clip(best.held, -LIMIT, LIMIT) + b, model.scaled(a, b))
+        model = Additive(begun.mean(axis=1), grown).scaled(a, b)
+        return Scores(a * np.clip(best.held, -LIMIT, LIMIT) + b, model)
+
+    def _from_level(self, rows: TreeRows) -> tuple["Boosted", np.ndarray]:
+        """Trees alone, and linear models without slopes, where they begin."""
+        e, sample = self.e(), self._sample
+        thetas = np.zeros((sample.Z.shape[1] + 1, self._settings.n_folds))
+        thetas[-1] = self.level(e)
+        return self.boost(rows, np.tile(thetas[-1], (len(e), 1)), e, True), thetas
+
+    def _from_linear(self, rows: TreeRows, folds, e, follow: bool) -> tuple["Boosted", np.ndarray]:
+        """Trees that begin from linear models of the folds, and these."""
+        thetas = self._linear(folds, e)[0].thetas
+        start = self._sample.Z @ thetas[:-1] + thetas[-1]
+        return self.boost(rows, start, e, follow), thetas
 
     def boost(self, rows: TreeRows, start: np.ndarray, e, follow: bool) -> "Boosted":
-        """Until the held-out labels have not been explained better for some rounds."""
+        """Until the held-out labels have not been explained better for some rounds; or for as many
+        rounds as another fit has chosen."""
         boosting, labels, best = rows.boost(start, e), None, None
-        most = self._settings.max_trees
+        chosen = self._settings.chosen
+        most = self._settings.max_trees if chosen is None else chosen.rounds
         calm = min(CALM, most) if follow else 0
         while True:
             if boosting.rounds >= calm:
@@ -319,7 +353,7 @@ class Recipe:
                 self._settings.report()
                 if follow:
                     boosting.set_propensity(self.e(labels.phi))
-                if best is None or labels.log_likelihood > best[0]:
+                if chosen or best is None or labels.log_likelihood > best[0]:
                     best = labels.log_likelihood, boosting.rounds, boosting.held.copy(), labels
                 if boosting.rounds >= min(most, max(best[1], calm) + PATIENCE):
                     break

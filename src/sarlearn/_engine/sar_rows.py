@@ -135,8 +135,9 @@ def learn(
         folds,
         columns.codes(),
     )
-    leaks = leaking(sample.Z, sample.labelled)
-    copies = near_copies(sample.Z, seen.folds)
+    leaks, copies = [], 0.0
+    if settings.chosen is None:  # a refit tells nothing new of these
+        leaks, copies = leaking(sample.Z, sample.labelled), near_copies(sample.Z, seen.folds)
     if columns.auto:
         settings = cautious(settings)
         fits = members(sample, settings, attributes.column)
@@ -242,7 +243,7 @@ class _Many:
         terms, attributes = few.terms, few.attributes
         as_terms = rows.map(_as_terms, terms, attributes, self._phi).settled()
         search = FoldLogistic(as_terms, MANY_FOLDS, self._settings.report)
-        linear = search.best(few.fit.v)
+        linear = search.best(few.fit.choices.v)
         models, boosted = [Additive(linear.thetas.mean(axis=1))], None
         if "trees" in self._settings.class_models:
             boosted, start = self._boost(linear.thetas)
@@ -274,7 +275,7 @@ class _Many:
         recipe = Recipe(sample, self._settings)
         recipe.phi = self._phi
         start, e = thetas, recipe.e()
-        if not few.fit.from_linear:
+        if not few.fit.choices.from_linear:
             start = np.zeros_like(thetas)
             start[-1] = recipe.level(e)
         boosted = recipe.boost(recipe.tree_rows(folds), Z @ start[:-1] + start[-1], e, False)
@@ -306,9 +307,11 @@ class _Many:
         whole = Additive(np.zeros_like(models[0].coef)).scaled(1.0, stack.intercept)
         for j, weight in zip(place, stack.weights, strict=True):
             whole = whole + models[j].scaled(float(weight))
-        rounds = few.fit.rounds if boosted is None else boosted.rounds
+        choices = few.fit.choices
+        if boosted is not None:
+            choices = replace(choices, rounds=boosted.rounds)
         found = replace(
-            few.fit, stack=stack, last=last, model=whole, rounds=rounds, held=np.empty(0)
+            few.fit, stack=stack, last=last, model=whole, choices=choices, held=np.empty(0)
         )
         return replace(few, fit=found)
 

@@ -6,6 +6,7 @@ booster runs one thread, so that sums do not depend on how many there are.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,16 +81,20 @@ class TreeRows:
     parameters: dict[str, Any] = field(default_factory=PARAMETERS.copy)
 
     def __post_init__(self):
+        numbers = range(int(self.folds.max()) + 1)
+        self.rows_of = [
+            (np.flatnonzero(self.folds != k), np.flatnonzero(self.folds == k)) for k in numbers
+        ]
+
+    @cached_property
+    def parts(self) -> list[tuple]:
+        """Rows of each fold, those that train it and those held out, as LightGBM has them."""
         import lightgbm
 
         data = lightgbm.Dataset(
             as_input(self.X), params=self.parameters, categorical_feature=self.categorical
         ).construct()
-        numbers = range(int(self.folds.max()) + 1)
-        self.rows_of = [
-            (np.flatnonzero(self.folds != k), np.flatnonzero(self.folds == k)) for k in numbers
-        ]
-        self._parts = [
+        return [
             tuple(data.subset(part).construct() for part in pair)  # type: ignore[arg-type]
             for pair in self.rows_of
             if all(map(len, pair))  # where all rows are copies of one, there is nothing to learn
@@ -104,15 +109,19 @@ class Boosting:
     """Boosters that grow, all by the same number of rounds; ``held`` are held-out logits."""
 
     def __init__(self, rows: TreeRows, start: np.ndarray, e: np.ndarray):
-        import lightgbm
-
         self._rows, self._start, self._e, self.rounds = rows, start, e, 0
         self.held = np.take_along_axis(start, rows.folds[:, None].astype(np.intp), axis=1)[:, 0]
-        self._boosters = []
-        for train, test in rows._parts:
-            booster = lightgbm.Booster(rows.parameters, train)
-            booster.add_valid(test, "held out")
-            self._boosters.append(booster)
+
+    @cached_property
+    def _boosters(self) -> list:
+        """One per fold, when the first round is grown."""
+        import lightgbm
+
+        boosters = []
+        for train, test in self._rows.parts:
+            boosters.append(lightgbm.Booster(self._rows.parameters, train))
+            boosters[-1].add_valid(test, "held out")
+        return boosters
 
     def set_propensity(self, e: np.ndarray) -> None:
         """From the next round on."""
@@ -152,7 +161,7 @@ def _objective(rows: TreeRows, train: np.ndarray, e: np.ndarray, start: np.ndarr
     looked_at = None if audited is None else ~np.isnan(audited)
 
     def derivatives(raw, _):
-        not_f = np.exp(-np.minimum(np.maximum(raw + start, -350.0), 350.0))
+        not_f = np.exp(-np.clip(raw + start, -350.0, 350.0))
         f = 1.0 / (1.0 + not_f)
         not_f *= f
         hidden = f * e * not_f

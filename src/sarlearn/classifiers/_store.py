@@ -112,11 +112,13 @@ def store_fit(
     model.class_logit_, model.phi_ = fit.model, fit.stack.phi
     model.score_weights_ = fit.stack.weights
     model.n_tree_rows_ = found.n_tree_rows
+    model.choices_ = fit.choices
     named = found.attributes.column
     model.propensity_features_ = np.unique(named) if columns.auto else columns.of_propensity
     _store_members(model, found)
     _store_propensity(model, found)
-    model.n_iter_, model.converged_ = max(fit.rounds, 1), fit.rounds < model.max_iter
+    grown = fit.choices.rounds
+    model.n_iter_, model.converged_ = max(grown, 1), grown < model.max_iter
     rounds, values, priors = np.array(fit.history).reshape(-1, 3).T
     model.history_ = {"round": rounds, "log_likelihood": values, "class_prior": priors}
     model.class_prior_from_labels_ = max(labels_alone.fit.stack.class_prior, found.share)

@@ -255,7 +255,8 @@ class SARClassifier(LearnsPropensity):
         models = self._affordable(models, given)
         built_in = all(isinstance(model, str) for model in models)
         unnamed = not len(columns) and built_in and self.single_sample
-        unnamed = unnamed and given.rows.shape[1] <= MOST_CANDIDATES
+        before = getattr(self, "_chosen", None)  # by the fit of which this is a refit
+        unnamed = unnamed and given.rows.shape[1] <= MOST_CANDIDATES and before is None
         chosen = Columns(self.classifier_features_, columns, coded, auto, unnamed)
         if not self.single_sample:
             given = replace(given, rows=with_background(given.rows))
@@ -267,6 +268,7 @@ class SARClassifier(LearnsPropensity):
             0.0 if given.audit is not None or not self.single_sample else self.pseudo_counts,
             self.max_iter,
             prior,
+            chosen=before,
             report=reporter(self, 100, "step"),
         )
         with one_blas_thread():
@@ -274,7 +276,7 @@ class SARClassifier(LearnsPropensity):
             groups = self._checked_groups(groups, given)
             task = given.rows, chosen, settings, self.random_state, groups
             found = alone = learn(*task)
-            if prior is not None:  # the labels are asked without it, too
+            if prior is not None and before is None:  # labels are asked without it, too
                 chosen = replace(chosen, unnamed=False)
                 alone = learn(given.rows, chosen, replace(settings, known=None), *task[3:])
         store_fit(self, given, found, chosen, prior, open_, alone)
