@@ -17,6 +17,8 @@ ENOUGH = 5
 NARROW = 0.05
 # A range so narrow is one number: the class prior was given.
 EXACT = 1e-3
+# What a value is compared with that has no natural other: all rows.
+AVERAGE = "the average"
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:
@@ -73,8 +75,10 @@ def odds_sentence(row: dict, outcome: str) -> str:
         )
     ratio = row["odds_ratio"]
     if "step" in row:  # nothing is known of the column but its scale
-        return f"{row['step']} multiplies the odds of {outcome} by {_factor(ratio)}."
+        return f"{row['step']} multiplies the odds of {outcome} by {number_text(ratio)}."
     others = f"those {'at' if row['numeric'] else 'of'} {row['against']}"
+    if row["against"] == AVERAGE:
+        others = AVERAGE
     if row.get("low", ratio) <= 1 <= row.get("high", ratio):
         return f"The odds of {outcome} are not clearly different from {others}."
     if 0.95 <= ratio <= 1.05:
@@ -111,18 +115,15 @@ def known_sentence(low: float, high: float, labels_only: float) -> str:
     )
 
 
-def checked_sentence(n_audited: int, low: float, high: float, needed: int | None) -> str:
+def checked_sentence(n_audited: int, low: float, high: float, labels_only: float | None) -> str:
     """Of a class prior that comes from rows which someone has checked."""
     text = (
-        f"Based on {counted(n_audited, 'checked row')}, the class prior lies at {low:.1%} to "
-        f"{high:.1%}: a 95 % confidence interval that holds whatever the model, since the rows "
+        f"Based on {counted(n_audited, 'checked row')} alone, the class prior lies at {low:.1%} to "
+        f"{high:.1%}: a 95% confidence interval that holds whatever the model, since the rows "
         "were drawn at random."
     )
-    if high - low > NARROW and needed:
-        text += (
-            f" About {needed:,} checked rows in all would bring the range under "
-            f"{100 * NARROW:.0f} points."
-        )
+    if labels_only is not None:
+        text += f" The model, which uses the labels too, says {labels_only:.1%}."
     return text
 
 

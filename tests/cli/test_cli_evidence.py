@@ -47,7 +47,7 @@ def test_the_loop_of_fitting_checking_and_refitting(call, folder, truth):
     assert certainty["n_audited"] == 40
     assert certainty["low"] < truth.mean() < certainty["high"]
     assert "Based on 40 checked rows" in summary["verdict"]["reason"]
-    assert "under 5 points" in summary["verdict"]["reason"]
+    assert "in all narrow the range to 5 points" in summary["verdict"]["next"]
     assert "the checked rows say" in summary["text"]["headline"]
     more = ["audit", "again.skops", "patients.csv", "-n", 30, "--audited", "loop.csv"]
     code, text, _ = call(*more, "-o", "more.csv", "--json", "--force")

@@ -163,7 +163,7 @@ def test_the_readers_words_go_through(call, folder):
     code, out, err = call(*fit, *nouns, *options)
     assert code == 0, err
     assert re.search(r"^About .* unlabelled patients .* are estimated to be ill;", out)
-    assert "ill patients have no label" in out
+    assert "ill patients there have no label" in out
     page = (folder / "named.html").read_text(encoding="utf-8")
     opening = page[page.index("<header>") : page.index("</header>")]
     text = re.sub(r"<[^>]*>", " ", opening).replace("positive and unlabelled patients", "")

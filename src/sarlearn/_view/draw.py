@@ -8,6 +8,7 @@ from sarlearn._view.style import (
     BLUE,
     MUTED,
     ORANGE,
+    as_count,
     as_number,
     as_percent,
     name_rows,
@@ -83,7 +84,7 @@ def draw_band(ax, values, estimate, low, high, *, x_label: str, y_label: str) ->
 
 
 def draw_review(ax, review: dict, source: str) -> None:
-    """Expected positives by number of rows checked, with the range where one is known."""
+    """Expected positives by number of rows looked at, with the range where one is known."""
     if review["low"] is not None:
         ax.fill_between(
             review["checked"],
@@ -108,9 +109,9 @@ def draw_review(ax, review: dict, source: str) -> None:
     ax.set_xlim(0, last)
     ax.set_ylim(bottom=0)
     for axis in (ax.xaxis, ax.yaxis):
-        as_number(axis)
+        as_count(axis)
     ax.locator_params(axis="x", nbins=5)
-    ax.set_xlabel("checked, most probable first")
+    ax.set_xlabel("first rows of the list")
     ax.set_ylabel("expected to be positive")
     if review["low"] is not None:
         ax.legend(**BELOW)
@@ -118,13 +119,13 @@ def draw_review(ax, review: dict, source: str) -> None:
 
 
 def draw_label_fit(ax, rows: Sequence[dict]) -> None:
-    """Labels seen (bars) and expected (marks) by tenth of the rows, by class probability."""
+    """Labels observed (bars) and expected (marks) by tenth of the rows, by class probability."""
     place = np.arange(len(rows))
-    ax.bar(place, [row["observed"] for row in rows], color=BLUE, width=0.7, label="labels seen")
+    ax.bar(place, [row["observed"] for row in rows], color=BLUE, width=0.7, label="observed")
     expected = [row["expected"] for row in rows]
-    ax.plot(place, expected, "D", color=ORANGE, markersize=5, label="labels expected")
+    ax.plot(place, expected, "D", color=ORANGE, markersize=5, label="expected")
     ax.set_xticks(place, [f"{row['probability']:.0%}" for row in rows])
-    as_number(ax.yaxis)
+    as_count(ax.yaxis)
     ax.set_xlabel("class probability, mean of each tenth of the rows")
     ax.set_ylabel("labels")
     ax.legend(**BELOW)

@@ -4,6 +4,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ class Attribute:
     """One attribute as the user knows it.
 
     ``positions`` are its columns in the matrix the estimator sees; ``encode`` gives their
-    contents for chosen values.
+    contents for chosen values. A date counts days from ``first_day``.
     """
 
     name: str
@@ -38,6 +39,13 @@ class Attribute:
     positions: np.ndarray
     read: Callable[[], np.ndarray]
     encode: Callable[[Any], np.ndarray]
+    first_day: int | None = None
+
+    def text(self, value) -> str:
+        """A value as people write it."""
+        if self.first_day is None or value != value:
+            return value_text(value)
+        return date.fromordinal(self.first_day + round(float(value))).isoformat()
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -72,14 +80,14 @@ class Attribute:
             edges = np.unique(np.nanquantile(self.values, [0.25, 0.5, 0.75]))
             codes = np.searchsorted(edges, self.values, side="right")
             codes[np.isnan(self.values)] = len(edges) + 1
-            shown = [number_text(edge) for edge in edges]
+            shown = [self.text(edge) for edge in edges]
             middle = [f"{a} to {b}" for a, b in pairwise(shown)]
             names = [f"below {shown[0]}", *middle, f"{shown[-1]} and more", "(missing)"]
             return _squeeze(codes, names)
         distinct = list(self.distinct)
         kept = distinct if len(distinct) <= max_strata else distinct[: max_strata - 1]
         codes = np.minimum(self.codes, len(kept))
-        return _squeeze(codes, [value_text(value) for value in kept] + [OTHER_VALUES])
+        return _squeeze(codes, [self.text(value) for value in kept] + [OTHER_VALUES])
 
 
 class LinearPart(NamedTuple):
@@ -278,7 +286,8 @@ def _table_attributes(encoder: TableEncoder, X) -> list[Attribute]:
 
         read = partial(encoder.read, frame, name)
         positions = encoder.encode_values(name, [])[0]
-        found.append(Attribute(name, kind != "category", positions, read, encode))
+        first_day = encoder.first_days_.get(name)
+        found.append(Attribute(name, kind != "category", positions, read, encode, first_day))
     return found
 
 

@@ -3,15 +3,7 @@
 from sarlearn._words import number_text
 
 # Okabe and Ito's palette, safe for the colour-blind (Wong, Nature Methods 8, 441, 2011).
-BLUE, ORANGE, GREEN, PINK, SKY, AMBER = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#e69f00",
-)
-SERIES = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER)
+BLUE, ORANGE = "#0072b2", "#d55e00"
 MUTED = "#808080"
 MAX_TEXT = 26
 
@@ -68,6 +60,11 @@ def as_percent(axis) -> None:
 def as_number(axis) -> None:
     """Label an axis of numbers without powers of ten."""
     axis.set_major_formatter(lambda value, _: number_text(value))
+
+
+def as_count(axis) -> None:
+    """Label an axis of counts as text has them: 1,000."""
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
 def name_rows(ax, places, names) -> None:

@@ -95,6 +95,8 @@ def store_range(model, low: float, high: float) -> None:
     """A range of class priors, and how well it determines the class prior."""
     model.class_prior_range_ = (float(low), float(high))
     model.certainty_ = certainty(model.class_prior_range_)
+    if getattr(model, "class_prior_by_design_", False) and model.certainty_ == "not at all":
+        model.certainty_ = "roughly"  # few rows are checked yet, and each more makes it narrower
 
 
 def store_fit(
@@ -204,10 +206,10 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     if not model.single_sample:
         prior, low, high, share = np.nan, 0.0, 1.0, np.nan
     model.class_prior_ = prior
-    model.class_prior_range_ = (min(low, prior), max(high, prior))
+    store_range(model, min(low, prior), max(high, prior))
     model.label_frequency_ = share / prior
-    open_ = unidentified or (bool(found.leaks) and strata is None)
-    model.certainty_ = certainty(model.class_prior_range_, open_)
+    if strata is None and (unidentified or found.leaks):
+        model.certainty_ = "not at all"
     priors = [one["class_prior"] for one in model.averaged_fits_]
     ambiguous = max(priors) - min(priors) > APART or bool(_follows(model, found))
     if strata is None and ambiguous and model.certainty_ == "well":
@@ -244,10 +246,10 @@ def _variance(fit: SARFit) -> float:
     return float(sampling * error**2 + SHAPE * apart**2)
 
 
-def certainty(ends: tuple[float, float], unidentified: bool = False) -> str:
+def certainty(ends: tuple[float, float]) -> str:
     """How well the labels determine the class prior, in a word, by the width of the range."""
     width = ends[1] - ends[0]
-    if unidentified or width > ROUGHLY:
+    if width > ROUGHLY:
         return "not at all"
     return "well" if width <= WELL else "roughly"
 
@@ -319,7 +321,7 @@ def _tell(model, found: Learned) -> None:
     if found.leaks and open_:
         names = _names(model, found.terms)
         text = (
-            f"{listed([names[j] for j, _ in found.leaks], 3)} all but "
+            f"{listed([names[j] for j, _ in found.leaks], 3)} nearly "
             f"{'determines' if len(found.leaks) == 1 else 'determine'} the label (AUC "
             f"{found.leaks[0][1]:.3f}). A column that follows from the label, such as a treatment "
             "given once diagnosed, hides every positive that was not labelled. Leave it out."
@@ -337,13 +339,12 @@ def _tell(model, found: Learned) -> None:
     if follows:
         text += (
             "Labels do not seem to fall at random. They may follow "
-            f"{listed(follows, 3)}: which columns it is they hardly tell. "
+            f"{listed(follows, 3)}, though the labels hardly tell which columns it is. "
         )
-    hint = "" if found.auto or len(model.propensity_features_) else ' (or "auto")'
     if open_ or follows:
         text += (
-            f"Name the columns that labelling depends on{hint}, check some rows "
-            "(sarlearn.audit.suggest_audit), or give class_prior what is known of it."
+            "Name the columns that labelling depends on, check some rows (an audit), or give a "
+            "class prior that is known from elsewhere."
         )
     if open_:
         warn(TrustWarning("open-class-prior", text))

@@ -215,7 +215,9 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return None
         low, high = self.class_prior_range_
         if getattr(self, "class_prior_by_design_", False):
-            return checked_sentence(self.n_audited_, low, high, self.audit_rows_needed_)
+            return checked_sentence(
+                self.n_audited_, low, high, getattr(self, "class_prior_from_labels_", None)
+            )
         if getattr(self, "class_prior", None) is not None:
             return known_sentence(low, high, self.class_prior_from_labels_)
         return range_sentence(low, high, self.certainty_)

@@ -50,7 +50,7 @@ class GoodnessOfFit:
     nonlinear : dict of str to float
         Columns whose squares the class model seems to lack, with their statistic.
     leaks : dict of str to float
-        Columns that all but determine the label, with their area under the ROC curve.
+        Columns that nearly determine the label, with their area under the ROC curve.
     flexible : bool
         Whether the class model is flexible already, so that no better form of it is advised.
 
@@ -100,7 +100,7 @@ class GoodnessOfFit:
         if self.leaks:
             ending = "s" if len(self.leaks) == 1 else ""
             found["leaks"] = (
-                f"{listed(list(self.leaks)[:3])} all but determine{ending} the label: leave out "
+                f"{listed(list(self.leaks)[:3])} nearly determine{ending} the label: leave out "
                 "what follows from the label."
             )
         return found
@@ -144,7 +144,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10, groups=None) -> GoodnessOf
     :math:`P(s=1|x) = f(x)\,e(x)` can be held against the labels seen, whatever the true classes
     are. Observed and expected labels are compared over strata of ``f`` and ``e``; score tests ask
     whether a column that was not named belongs into ``e``, and whether a linear ``f`` lacks the
-    square of one; and each column alone is asked whether it all but determines the label.
+    square of one; and each column alone is asked whether it nearly determines the label.
 
     **What it cannot see.** A good fit does not show that the two factors are separated correctly:
     a driver of labelling that the class model absorbs fits as well, and so does another level of

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sarlearn._engine.likelihood import mean_of_sigmoids, shift_for_mean
-from sarlearn._view.parts import Parts, value_text
+from sarlearn._view.parts import Parts
 from sarlearn.reporting.effects import Z_95
 
 MAX_REASONS = 3
@@ -28,7 +28,7 @@ def candidates(parts: Parts, labelled, f, e, posterior, ids, top: int) -> list[d
             "posterior": float(posterior[row]),
             "probability": float(f[row]),
             "propensity": float(e[row]),
-            "attributes": {a.name: value_text(a.values[row]) for a in shown},
+            "attributes": {a.name: a.text(a.values[row]) for a in shown},
             "reasons": because,
         }
         for row, because in zip(order, why, strict=True)
@@ -57,7 +57,7 @@ def reasons(parts: Parts, rows: np.ndarray, random_state: int = 0) -> list[list[
             [
                 {
                     "attribute": parts.attributes[j].name,
-                    "value": value_text(parts.attributes[j].values[row]),
+                    "value": parts.attributes[j].text(parts.attributes[j].values[row]),
                     "factor": float(np.exp(min(effect[j], 700.0))),
                 }
                 for j in order

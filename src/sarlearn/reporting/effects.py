@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sarlearn._view.parts import OTHER_VALUES, Attribute, Parts
-from sarlearn._words import ENOUGH, number_text
+from sarlearn._words import AVERAGE, ENOUGH
 from sarlearn.classifiers import SARClassifier
 from sarlearn.tables.columns import MISSING
 
@@ -85,7 +85,7 @@ def _level_odds(effect: _Effect) -> list[dict]:
         return [effect.row(levels[1], names[0], columns[1] - columns[0], *where[::-1])]
     average = np.array([rows.mean() for rows in where]) @ columns
     rows = [
-        effect.row(level, "the average row", column - average, here)
+        effect.row(level, AVERAGE, column - average, here)
         for level, column, here in zip(levels, columns, where, strict=True)
     ]
     # What cannot be said comes last: few rows make the wildest ratios.
@@ -104,7 +104,8 @@ def _number_odds(effect: _Effect) -> list[dict]:
     low, high = typical_values(effect.attribute.values[known])
     columns = effect.columns([low, high])
     change = columns[1] - columns[0]
-    rows = [effect.row(f"{name} = {number_text(high)}", number_text(low), change, known)]
+    text = effect.attribute.text
+    rows = [effect.row(f"{name} = {text(high)}", text(low), change, known)]
     if len(change) > 1:  # a further column says that the number is missing
         change = np.eye(len(change))[1] / effect.terms.scale[-1]
         rows.append(effect.row(f"{name} {MISSING}", "rows where it is known", change, ~known))

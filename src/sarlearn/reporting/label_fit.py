@@ -18,7 +18,7 @@ ENOUGH = 5
 
 
 def label_fit(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
-    """Labels seen and expected (``f e``) by class probability, by propensity and by group of rows.
+    """Observed and expected labels (``f e``) by class probability and by group of rows.
 
     The groups are values, or quarters, of every column; those that deviate most come first.
     ``deviation`` is in standard deviations, were the model right. ``problems`` are what
@@ -60,7 +60,7 @@ def _rows(table: dict[str, np.ndarray]) -> list[dict[str, float]]:
 
 
 def _groups(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> list[dict[str, Any]]:
-    """Labels seen and expected by group of rows, the farthest apart first."""
+    """Observed and expected labels by group of rows, the farthest apart first."""
     spread = predicted * (1 - predicted)
     groups = []
     for attribute in parts.attributes[:MAX_ATTRIBUTES]:

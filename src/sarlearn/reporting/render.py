@@ -11,7 +11,7 @@ MAX_NAME = 90
 # The sections in their order; each is templates/sections/<key>.html.
 SECTIONS = {
     "sure": "How sure the count is",
-    "candidates": "Whom to check first",
+    "candidates": "Whom to look at first",
     "overlooked": "Who is overlooked",
     "describes": "Does the model fit the labels?",
     "trust": "What is assumed",
@@ -51,10 +51,7 @@ def render(summary: dict[str, Any]) -> str:
             "Reports need Jinja2 and matplotlib: pip install 'sarlearn[report]'."
         ) from error
     # The drawings are our own and escape text themselves; everything else Jinja escapes.
-    drawn: dict[str, Any] = {
-        key: [_safe(item) for item in value] if isinstance(value, list) else _safe(value)
-        for key, value in figures(summary).items()
-    }
+    drawn = {key: _safe(value) for key, value in figures(summary).items()}
     overlooked, _ = most_overlooked(summary) or (None, None)
     return (
         _environment()
@@ -129,7 +126,7 @@ def _ratio(number: float) -> str:
 
 
 def _times(factor: float) -> str:
-    return "× 100 and more" if factor >= 100 else f"× {factor:.1f}"
+    return "×100 and more" if factor >= 100 else f"×{number_text(factor, 2)}"
 
 
 def _short(text, length: int = MAX_NAME) -> str:

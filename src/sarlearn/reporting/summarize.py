@@ -14,8 +14,7 @@ from sklearn.base import clone
 
 from sarlearn import __version__
 from sarlearn._compat import safe_indexing
-from sarlearn._view.curves import probability_by, propensity_by
-from sarlearn._view.parts import MISSING, Attribute, Parts, fitted_to, take_apart, value_text
+from sarlearn._view.parts import Attribute, Parts, fitted_to, take_apart, value_text
 from sarlearn._words import EXACT, NARROW, number_text
 from sarlearn.audit import suggest_audit
 from sarlearn.classifiers import SARClassifier
@@ -27,7 +26,6 @@ from sarlearn.reporting.label_fit import compared_groups, label_fit
 MAX_PROPENSITY_ATTRIBUTES = 12
 MAX_IMPORTANCE = 12
 MAX_STRATA = 6
-MAX_CLASS_CURVES = 6
 # The same learner without propensity attributes is fitted to so many rows at most.
 MAX_SCAR_ROWS = 10_000
 PACKAGES = ("numpy", "scipy", "scikit-learn")
@@ -99,8 +97,11 @@ def summarize(
         "columns": _column_list(parts),
         "estimates": estimates,
         "certainty": certainty,
-        "propensity": _propensity(parts, labelled, hidden, weight, f, e, posterior),
-        "classifier": _importance(parts, used),
+        "propensity": _propensity(parts, labelled, hidden, weight, e, posterior),
+        "classifier": {
+            "importance": used[:MAX_IMPORTANCE],
+            "not_shown": len(used[MAX_IMPORTANCE:]),
+        },
         "scar_class_prior": _scar_class_prior(parts, labelled, weight),
         "groups": compared_groups(parts, labelled, used),
         "label_fit": label_fit(parts, labelled, f * e),
@@ -203,14 +204,14 @@ def _column_list(parts: Parts) -> list[dict[str, Any]]:
         found = [_reading(reading.to_dict()) for reading in parts.encoder.readings_]
     for row in found:
         if row["column"] in chosen:
-            row["note"] = "; ".join(["may decide who gets labelled", *filter(None, [row["note"]])])
+            row["note"] = "; ".join(filter(None, ["may decide who gets labelled", row["note"]]))
     return found
 
 
 def _reading(reading: dict[str, Any]) -> dict[str, Any]:
     example = reading["example"]
-    with contextlib.suppress(ValueError):  # no powers of ten
-        example = number_text(float(example)) if "e" in example.lower() else example
+    with contextlib.suppress(ValueError):  # four digits say what it looks like
+        example = number_text(float(example))
     return {
         "column": reading["name"],
         "kind": "left out" if reading["dropped"] else reading["kind"],
@@ -222,15 +223,14 @@ def _reading(reading: dict[str, Any]) -> dict[str, Any]:
 
 
 def _column(attribute: Attribute) -> dict[str, Any]:
-    known = attribute.distinct[attribute.distinct != MISSING]
-    gaps = np.isnan(attribute.values) if attribute.numeric else attribute.values == MISSING
-    middle = known[len(known) // 2 if attribute.numeric else 0] if len(known) else None
+    """Of a column of a matrix, which holds numbers."""
+    known = attribute.distinct
     return {
         "column": attribute.name,
-        "kind": "number" if attribute.numeric else "category",
-        "gaps": int(np.sum(gaps)),
+        "kind": "number",
+        "gaps": int(np.sum(np.isnan(attribute.values))),
         "distinct": len(known),
-        "example": None if middle is None else value_text(middle),
+        "example": value_text(known[len(known) // 2]) if len(known) else None,
         "note": "",
     }
 
@@ -241,23 +241,22 @@ def _totals(estimates: dict[str, Any], certainty: dict[str, Any] | None) -> list
     return [estimates["hidden_positives"], *(ends or [])]
 
 
-def _propensity(
-    parts: Parts, labelled, hidden, weight, f, e: np.ndarray, posterior
-) -> dict[str, Any]:
-    """Its mean over positives, its ends, and how it goes along its first attributes."""
+def _propensity(parts: Parts, labelled, hidden, weight, e, posterior) -> dict[str, Any]:
+    """Its ends, who is overlooked by group of its first attributes, and their odds ratios."""
     attributes = parts.propensity_attributes
     shown = attributes[:MAX_PROPENSITY_ATTRIBUTES]
-    others = attributes[MAX_PROPENSITY_ATTRIBUTES:]
-    rows = [
-        {**propensity_by(parts, each.name), "groups": _groups(each, labelled, hidden, weight)}
-        for each in shown
-    ]
     return {
-        "mean": float(np.average(e, weights=np.maximum(weight * f, 1e-300))),
         "lowest": float(e.min()),
         "highest": float(e.max()),
-        "attributes": rows,
-        "not_shown": [each.name for each in others],
+        "attributes": [
+            {
+                "feature": each.name,
+                "ranges": each.is_curve,
+                "groups": _groups(each, labelled, hidden, weight),
+            }
+            for each in shown
+        ],
+        "not_shown": [each.name for each in attributes[MAX_PROPENSITY_ATTRIBUTES:]],
         "odds": propensity_odds(parts, labelled, posterior),
     }
 
@@ -265,13 +264,6 @@ def _propensity(
 def _convergence(final) -> dict[str, Any]:
     found = getattr(final, "n_iter_", 0), getattr(final, "converged_", True)
     return {"n_iter": int(found[0]), "converged": bool(found[1])}
-
-
-def _importance(parts: Parts, used: list[dict[str, Any]]) -> dict[str, Any]:
-    """What decides the class, and curves along the first of it."""
-    curves = [probability_by(parts, row["attribute"]) for row in used[:MAX_CLASS_CURVES]]
-    first = used[:MAX_IMPORTANCE]
-    return {"importance": first, "not_shown": len(used) - len(first), "curves": curves}
 
 
 def _estimates(final, data: dict[str, Any], mean: float, of_fit: bool) -> dict[str, Any]:
@@ -300,6 +292,7 @@ def _certainty(parts: Parts, labelled, data: dict[str, Any] | None) -> dict[str,
         return None
     low, high = map(float, final.class_prior_range_)
     given = getattr(final, "class_prior", None) is not None
+    by_design = bool(getattr(final, "class_prior_by_design_", False))
     found: dict[str, Any] = {
         "class_prior": float(final.class_prior_),
         "low": low,
@@ -307,10 +300,10 @@ def _certainty(parts: Parts, labelled, data: dict[str, Any] | None) -> dict[str,
         "width": high - low,
         "hidden_positives": None,
         "label_frequency": None,
-        "by_design": bool(getattr(final, "class_prior_by_design_", False)),
+        "by_design": by_design,
         "n_audited": int(getattr(final, "n_audited_", 0)),
         "rows_for_5_points": getattr(final, "audit_rows_needed_", None),
-        "labels_only": float(final.class_prior_from_labels_) if given else None,
+        "labels_only": float(final.class_prior_from_labels_) if given or by_design else None,
         "word": final.certainty_,
     }
     if data is not None and high - low > EXACT:  # else the share was given

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sarlearn._validation import FEW_LABELS
+from sarlearn._view.parts import MISSING
 from sarlearn._words import (
     ENOUGH,
     about,
     checked_sentence,
+    counted,
     known_sentence,
     listed,
     number_text,
@@ -24,8 +26,8 @@ VERDICTS = {
 }
 # Warnings of a fit that say what the verdict says.
 SAID_BY_VERDICT = {"leak", "open-class-prior"}
-# Unlabelled rows that are checked in the sentence about the list, where there are as many.
-CHECKED = 100
+# Unlabelled rows in the sentence about the list, where there are as many.
+FIRST = 100
 
 
 # -- the verdict -----------------------------------------------------------------------------------
@@ -47,21 +49,23 @@ def verdict_of(summary: dict[str, Any], files: Sequence[str] = ()) -> dict[str, 
     word, reason = certainty["word"], _how_sure(summary, certainty)
     if fit["problems"] and word == "well":
         word, reason = "roughly", " ".join([*fit["problems"].values(), reason])
-    needed = certainty["rows_for_5_points"]
+    needed, rows = certainty["rows_for_5_points"], summary["nouns"]["rows"]
     if word == "well":
-        remedy = f"Use the count, and begin with the {summary['nouns']['rows']} listed first."
+        remedy = f"Use the count, and begin with the {rows} listed first."
         return _verdict(word, reason, remedy, _command("predict", files))
-    if word == "roughly":
-        remedy = "The count is rough; the ranking of rows can be used as it is."
-    elif summary["model"]["propensity_attributes"]:
-        remedy = "Name other columns that may decide who gets labelled, or check some rows."
-    else:
-        remedy = "Name the columns that decide who gets labelled, or check some rows."
-    if not needed or by_design:
+    remedy = f"The order of the {rows} is better known than the count."
+    if not summary["model"]["propensity_attributes"] or summary["model"]["averaged"]:
+        remedy = "Name the columns that may decide who gets labelled, if you know any."
+    elif word == "not at all":
+        remedy = "Name other columns that may decide who gets labelled, if there are any."
+    if not needed:
+        return _verdict(word, reason, remedy)
+    if by_design:
+        remedy = f"Go on checking: about {needed:,} {rows} in all narrow the range to 5 points."
         return _verdict(word, reason, remedy)
     remedy += (
-        f" Checking about {needed:,} {summary['nouns']['rows']}, drawn at random, narrows the "
-        "range of the class prior to 5 points:"
+        f" Checking about {needed:,} {rows}, drawn at random, narrows the range of the class prior "
+        "to 5 points:"
     )
     return _verdict(word, reason, remedy, _command("audit", files, needed))
 
@@ -85,7 +89,7 @@ def _impossible(summary: dict[str, Any]) -> tuple[str, str]:
     leaks, attributes = summary["label_fit"]["leaks"], summary["model"]["propensity_attributes"]
     if leaks:
         return (
-            f"{listed(leaks, 3)} all but {'determines' if len(leaks) == 1 else 'determine'} the "
+            f"{listed(leaks, 3)} nearly {'determines' if len(leaks) == 1 else 'determine'} the "
             f"label. A column that follows from the label hides all {_positives(summary)} that "
             "were not labelled.",
             f"Fit again without {'it' if len(leaks) == 1 else 'them'} (--drop {','.join(leaks)}).",
@@ -117,20 +121,21 @@ def _impossible(summary: dict[str, Any]) -> tuple[str, str]:
 
 def _how_sure(summary: dict[str, Any], certainty: dict[str, Any]) -> str:
     low, high = certainty["low"], certainty["high"]
+    n_audited, labels_only = certainty["n_audited"], certainty["labels_only"]
     if certainty["by_design"]:
-        needed = certainty["rows_for_5_points"]
-        return checked_sentence(certainty["n_audited"], low, high, needed)
-    if certainty["labels_only"] is not None:
-        return known_sentence(low, high, certainty["labels_only"])
+        return checked_sentence(n_audited, low, high, labels_only)
+    if labels_only is not None:
+        return known_sentence(low, high, labels_only)
+    checked = f" This takes in {counted(n_audited, 'checked row')}." if n_audited else ""
     if certainty["word"] == "not at all":
         return (
-            f"Class priors of {low:.1%} to {high:.1%} are compatible with the data. How groups "
-            "compare, and which rows are the likelier positives, is better known."
+            f"Class priors of {low:.1%} to {high:.1%} are compatible with the data.{checked} How "
+            "groups compare, and which rows are the likelier positives, is better known."
         )
     return (
         f"{summary['estimates']['fitted_class_prior']:.1%} of all {summary['nouns']['rows']} are "
         f"estimated to be {summary['nouns']['positive']} (class prior); the data are compatible "
-        f"with {low:.1%} to {high:.1%}."
+        f"with {low:.1%} to {high:.1%}.{checked}"
     )
 
 
@@ -208,18 +213,27 @@ def overlooked_sentence(summary: dict[str, Any]) -> str:
     if group["ends"]:
         hidden += f" ({_ends(group['ends'])})"
     return (
-        f"Overlooked most: {attribute['feature']} {group['group']}, where about {hidden} of "
-        f"{about(group['positives'])} {_positives(summary)} have no label."
+        f"Overlooked most often are {summary['nouns']['rows']} with "
+        f"{group_text(attribute, group)}: about {hidden} of {about(group['positives'])} "
+        f"{_positives(summary)} there have no label."
     )
+
+
+def group_text(attribute: dict[str, Any], group: dict[str, Any]) -> str:
+    """``age below 40``, ``plan = none``, ``plan missing``."""
+    name = group["group"]
+    if name == MISSING:
+        return f"{attribute['feature']} missing"
+    return f"{attribute['feature']} {'' if attribute['ranges'] else '= '}{name}"
 
 
 def review_sentence(summary: dict[str, Any]) -> str:
     """What looking at the first rows should find."""
-    step = min(summary["review"]["steps"], key=lambda row: abs(row["checked"] - CHECKED))
-    found, nouns = about(step["expected"]), summary["nouns"]
+    step = min(summary["review"]["steps"], key=lambda row: abs(row["checked"] - FIRST))
+    nouns = summary["nouns"]
     text = (
-        f"Checking the {step['checked']:,} unlabelled {nouns['rows']} ranked highest should find "
-        f"about {found} that {'is' if found == '1' else 'are'} {nouns['positive']}"
+        f"Of the {step['checked']:,} unlabelled {nouns['rows']} ranked highest, about "
+        f"{about(step['expected'])} should be {nouns['positive']}"
     )
     if "low" in step and about(step["low"]) != about(step["high"]):
         text += f" ({about(step['low'])} to {about(step['high'])})"
@@ -227,7 +241,7 @@ def review_sentence(summary: dict[str, Any]) -> str:
 
 
 def label_fit_sentence(summary: dict[str, Any]) -> str:
-    """Whether labels seen and expected differ by more than chance, and where most."""
+    """Whether observed and expected labels differ by more than chance, and where most."""
     found = summary["label_fit"]
     text = " ".join(found["problems"].values())
     if not found["groups"]:
@@ -322,10 +336,9 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     if not attributes:
         yield (
-            "no-attribute",
+            "not-at-random",
             "No propensity column was named, so every positive is taken to have the same chance "
-            "of being labelled (SCAR). If some are labelled more readily than others, name the "
-            "columns that say which.",
+            "of being labelled (SCAR).",
         )
     if summary["propensity"]["lowest"] > 0.97:
         yield (
@@ -334,7 +347,7 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             "hidden positives are found. Check this against what is known of the labelling.",
         )
     empty = [
-        f"{attribute['feature']} = {group['group']}"
+        group_text(attribute, group)
         for attribute in attributes
         for group in attribute["groups"]
         if group["labelled"] == 0 and group["rows"] >= 10
