@@ -305,5 +305,5 @@ def test_bad_mechanisms_are_refused():
         label(X, y, 0.3)
     with pytest.raises(ValueError, match=r"row 1 has .*1\.5"):
         label(X, y, lambda X: [0.5, 1.5, 0.5])
-    with pytest.raises(ValueError, match="propensity has 2 values, X has 3 rows"):
+    with pytest.raises(ValueError, match="propensity has 2 values for 3 rows"):
         label(X, y, lambda X: [0.5, 0.5])

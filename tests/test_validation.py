@@ -129,7 +129,7 @@ def test_known_propensity():
         ([0.5, np.nan, 0.5], "row 1 has .*nan"),
         (0.0, "0 on labelled row 0"),
         ([0.0, 0.5, 0.5], "0 on labelled row 0"),
-        ([0.5, 0.5], "has 2 values, X has 3 rows"),
+        ([0.5, 0.5], "has 2 values for 3 rows"),
         ([[0.5], [0.5], [0.5]], r"shape \(3, 1\)"),
     ],
 )

@@ -128,11 +128,11 @@ def gap_mask(s: np.ndarray) -> np.ndarray | None:
         mask = np.isnan(s)
     elif s.dtype.kind in "OUST":
         values = s.tolist()
-        with contextlib.suppress(TypeError):  # lists are told of elsewhere
+        try:
             empty = {value: is_gap(value) for value in set(values)}
-            mask = np.array([empty[value] for value in values], dtype=bool)
-            return mask if mask.any() else None
-        return None
+        except TypeError:  # lists are told of elsewhere
+            return None
+        mask = np.array([empty[value] for value in values], dtype=bool)
     else:
         return None
     return mask if mask.any() else None

@@ -277,15 +277,7 @@ def check_propensity(propensity, labelled: np.ndarray) -> np.ndarray:
 
     Zero is allowed on unlabelled rows only: such a positive could never be labelled.
     """
-    values = np.asarray(propensity, dtype=np.float64)
-    if values.ndim == 0:
-        values = np.full(len(labelled), float(values))
-    elif values.ndim != 1:
-        raise ValueError(f"propensity must be one number or one per row; got shape {values.shape}.")
-    if len(values) != len(labelled):
-        raise ValueError(f"propensity has {len(values)} values, X has {len(labelled)} rows.")
-    outside = ~((values >= 0) & (values <= 1))  # also true for NaN
-    _refuse(outside, values, "propensity must lie in (0, 1]; row {row} has {value!s} ({rows}).")
+    values = check_probabilities(propensity, "propensity", len(labelled), one_for_all=True)
     _refuse(
         labelled & (values == 0),
         values,
@@ -293,6 +285,21 @@ def check_propensity(propensity, labelled: np.ndarray) -> np.ndarray:
         "chance.",
     )
     return values
+
+
+def check_probabilities(values, name: str, n_rows: int, *, one_for_all=False) -> np.ndarray:
+    """One float64 in [0, 1] per row; ``one_for_all`` lets a single number stand for all rows."""
+    p = np.asarray(values, dtype=np.float64)
+    if p.ndim == 0 and one_for_all:
+        p = np.full(n_rows, float(p))
+    if p.ndim != 1:
+        hint = "; pass predict_proba(X)[:, 1]" if p.ndim == 2 and p.shape[1] == 2 else ""
+        raise ValueError(f"{name} must hold one probability per row; got shape {p.shape}{hint}.")
+    if len(p) != n_rows:
+        raise ValueError(f"{name} has {len(p)} values for {n_rows} rows.")
+    outside = ~((p >= 0) & (p <= 1))  # also true for NaN
+    _refuse(outside, p, f"{name} must lie in [0, 1]; row {{row}} has {{value!s}} ({{rows}}).")
+    return p
 
 
 def _refuse(bad: np.ndarray, values: np.ndarray, message: str) -> None:

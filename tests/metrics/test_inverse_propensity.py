@@ -146,10 +146,10 @@ def test_a_scorer_without_routing_says_how_to_get_it():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (([1, 0, 0], [0.5, 0.2], 0.5), "s has 3 rows, the predictions have 2"),
+        (([1, 0, 0], [0.5, 0.2], 0.5), "y_prob has 2 values for 3 rows"),
         (([1, 0], [0.5, 1.2], 0.5), r"y_prob must lie in \[0, 1\]"),
-        (([1, 0], [0.5, np.nan], 0.5), "one finite number per row"),
-        (([1, 0], [[0.5, 0.5], [0.1, 0.9]], 0.5), "one finite number per row"),
+        (([1, 0], [0.5, np.nan], 0.5), r"y_prob must lie in \[0, 1\]; row 1 has nan"),
+        (([1, 0], [[0.5, 0.5], [0.1, 0.9]], 0.5), "one probability per row; .*1\\]"),
         (([1, 0], [0.5, 0.2], [0.0, 0.5]), "propensity is 0 on labelled row 0"),
         (([1, 0], [0.5, 0.2], 1.5), "propensity must lie in"),
         (([0, 0], [0.5, 0.2], 0.5), "no row is labelled"),
@@ -165,6 +165,10 @@ def test_bad_options_are_named():
         ipw_score([1, 0, 0], [0.1, 0.2, 0.3], 0.5, metric="recall")
     with pytest.raises(ValueError, match="no metric 'mcc'; there are recall, precision, f1"):
         ipw_score([1, 0], [1, 0], 0.5, metric="mcc")
+    with pytest.raises(ValueError, match="y_pred contains NaN"):
+        ipw_score([1, 0], [2.0, np.nan], 0.5, metric="roc_auc")
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ipw_score([1, 0], [2.0, 1.0, 0.0], 0.5, metric="roc_auc")
     with pytest.raises(ValueError, match=r"y_pred must lie in \[0, 1\]"):
         ipw_score([1, 0], [2.0, 0.5], 0.5, metric="brier")
 

@@ -217,7 +217,7 @@ def test_scorers_without_probabilities_are_refused():
     [
         (np.linspace(0, 1.5, 100), r"lie in \[0, 1\]; row 67"),
         (np.full(100, np.nan), "NaN"),
-        (np.zeros((100, 2)), "one number per row"),
+        (np.zeros((100, 2)), "one probability per row"),
         (np.zeros(99), "inconsistent numbers of samples"),
     ],
 )

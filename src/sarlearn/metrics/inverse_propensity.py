@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
+from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
-from sarlearn._validation import check_propensity, encode_labels
+from sarlearn._validation import check_probabilities, check_propensity, encode_labels
 from sarlearn._words import listed
 from sarlearn.exceptions import TrustWarning, warn
 
@@ -130,8 +131,8 @@ def ipw_scores(s, y_prob, propensity, *, threshold: float = 0.5) -> IPWScores:
     >>> round(found.scores["recall"], 2), round(found.standard_errors["recall"], 2)
     (0.75, 0.02)
     """
-    p = _check_scores(y_prob, "y_prob", probabilities=True)
-    labelled, v = _weigh(s, propensity, len(p))
+    labelled, v = _weigh(s, propensity)
+    p = check_probabilities(y_prob, "y_prob", len(v))
     predicted = p > threshold
     found = {
         name: estimate(v, predicted if name in _OF_CLASSES else p)
@@ -192,7 +193,9 @@ def ipw_score(s, y_pred, propensity, *, metric: str = "f1") -> float:
     1.0
     """
     _check_name(metric, _ESTIMATES, "metric")
+    _, v = _weigh(s, propensity)
     values = column_or_1d(y_pred)
+    check_consistent_length(v, values)
     if metric in _OF_CLASSES:
         classes = np.unique(values)
         if len(classes) > 2:
@@ -201,9 +204,10 @@ def ipw_score(s, y_pred, propensity, *, metric: str = "f1") -> float:
                 "Threshold them first."
             )
         values = values == (classes[1] if len(classes) == 2 else 1)
+    elif metric == "brier":
+        values = check_probabilities(values, "y_pred", len(v))
     else:
-        values = _check_scores(values, "y_pred", probabilities=metric == "brier")
-    _, v = _weigh(s, propensity, len(values))
+        assert_all_finite(values, input_name="y_pred")
     return _ESTIMATES[metric](v, values)[0]
 
 
@@ -266,21 +270,9 @@ def _check_name(name: str, known, what: str) -> None:
         raise ValueError(f"There is no {what} {name!r}; there are {', '.join(known)}.")
 
 
-def _check_scores(values, name: str, *, probabilities: bool) -> np.ndarray:
-    """One finite number per row."""
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise ValueError(f"{name} must hold one finite number per row; got shape {values.shape}.")
-    if probabilities and not ((values >= 0) & (values <= 1)).all():
-        raise ValueError(f"{name} must lie in [0, 1]; pass predict_proba(X)[:, 1].")
-    return values
-
-
-def _weigh(s, propensity, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def _weigh(s, propensity) -> tuple[np.ndarray, np.ndarray]:
     """Who is labelled, and ``v = s / e``."""
     labelled, _ = encode_labels(s, warn_few=False)
-    if len(labelled) != n_rows:
-        raise ValueError(f"s has {len(labelled)} rows, the predictions have {n_rows}.")
     e = check_propensity(propensity, labelled)
     return labelled, np.where(labelled, 1 / np.where(labelled, e, 1.0), 0.0)
 

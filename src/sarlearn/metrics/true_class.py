@@ -5,18 +5,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length
 
 from sarlearn._engine.likelihood import log_chance
-from sarlearn._validation import check_weights, encode_classes
+from sarlearn._validation import check_probabilities, check_weights, encode_classes
 from sarlearn.exceptions import warn
-
-__all__ = [
-    "class_prior_error",
-    "observed_log_likelihood",
-    "probabilistic_f1_score",
-    "probabilistic_precision_score",
-    "probabilistic_recall_score",
-    "propensity_accuracy_score",
-    "propensity_mean_absolute_error",
-]
 
 
 def probabilistic_precision_score(y_true, y_prob, *, sample_weight=None) -> float:
@@ -169,7 +159,7 @@ def propensity_accuracy_score(y_true, s, propensity, *, sample_weight=None) -> f
     0.7
     """
     labelled = encode_classes(s, name="s")
-    e = _probabilities(propensity, "propensity", len(labelled), one_for_all=True)
+    e = check_probabilities(propensity, "propensity", len(labelled), one_for_all=True)
     return _mean_over_positives(1 - np.abs(e - labelled), y_true, sample_weight, "accuracy")
 
 
@@ -209,8 +199,8 @@ def propensity_mean_absolute_error(
     0.4
     """
     n_rows = max(np.size(rows) for rows in (propensity_true, propensity, y_true))
-    e_true = _probabilities(propensity_true, "propensity_true", n_rows, one_for_all=True)
-    e = _probabilities(propensity, "propensity", n_rows, one_for_all=True)
+    e_true = check_probabilities(propensity_true, "propensity_true", n_rows, one_for_all=True)
+    e = check_probabilities(propensity, "propensity", n_rows, one_for_all=True)
     if y_true is None:
         return _mean(np.abs(e - e_true), sample_weight)
     return _mean_over_positives(np.abs(e - e_true), y_true, sample_weight, "error")
@@ -250,7 +240,7 @@ def class_prior_error(y_true, class_prior, *, sample_weight=None) -> float:
     positive = encode_classes(y_true, name="y_true")
     if np.ndim(class_prior) != 0:
         raise ValueError(f"class_prior must be one number; got shape {np.shape(class_prior)}.")
-    (prior,) = _probabilities(class_prior, "class_prior", 1, one_for_all=True)
+    (prior,) = check_probabilities(class_prior, "class_prior", 1, one_for_all=True)
     return float(prior) - _mean(positive.astype(np.float64), sample_weight)
 
 
@@ -295,8 +285,8 @@ def observed_log_likelihood(
     -1.386...
     """
     labelled = encode_classes(s, name="s")
-    f = _probabilities(y_prob, "y_prob", len(labelled))
-    e = _probabilities(propensity, "propensity", len(labelled), one_for_all=True)
+    f = check_probabilities(y_prob, "y_prob", len(labelled))
+    e = check_probabilities(propensity, "propensity", len(labelled), one_for_all=True)
     weights = _weights(sample_weight, len(labelled))
     counted = weights > 0  # 0 * -inf would be NaN
     labelled, f, e, weights = labelled[counted], f[counted], e[counted], weights[counted]
@@ -307,7 +297,7 @@ def observed_log_likelihood(
 def _soft_counts(y_true, y_prob, sample_weight) -> tuple[float, float, float]:
     """Probabilistic true positives, false positives and false negatives, as means."""
     y = encode_classes(y_true, name="y_true")
-    p = _probabilities(y_prob, "y_prob", len(y))
+    p = check_probabilities(y_prob, "y_prob", len(y))
     tp = _mean(p * y, sample_weight)
     fp = _mean(p * ~y, sample_weight)
     fn = _mean((1 - p) * y, sample_weight)
@@ -317,7 +307,7 @@ def _soft_counts(y_true, y_prob, sample_weight) -> tuple[float, float, float]:
 def _ratio(numerator: float, denominator: float, what: str, reason: str) -> float:
     if denominator > 0:
         return numerator / denominator
-    _warn_undefined(f"Probabilistic {what} is undefined and set to 0: {reason}.")
+    warn(UndefinedMetricWarning(f"Probabilistic {what} is undefined and set to 0: {reason}."))
     return 0.0
 
 
@@ -326,10 +316,9 @@ def _mean_over_positives(values: np.ndarray, y_true, sample_weight, what: str) -
     check_consistent_length(positive, values)
     weights = _weights(sample_weight, len(values)) * positive
     if not weights.any():
-        _warn_undefined(
-            f"The propensity {what} is undefined and set to NaN: no row of y_true is positive"
-            + (" with a positive weight." if positive.any() else ".")
-        )
+        more = " with a positive weight" if positive.any() else ""
+        text = f"The propensity {what} is undefined and set to NaN: no row of y_true is positive"
+        warn(UndefinedMetricWarning(f"{text}{more}."))
         return float("nan")
     return _mean(values, weights)
 
@@ -341,27 +330,3 @@ def _mean(values: np.ndarray, sample_weight) -> float:
 def _weights(sample_weight, n_rows: int) -> np.ndarray:
     weights = check_weights(sample_weight, np.empty((n_rows, 1)))
     return np.ones(n_rows) if weights is None else weights
-
-
-def _probabilities(values, name: str, n_rows: int, *, one_for_all: bool = False) -> np.ndarray:
-    """One float64 in [0, 1] per row; ``one_for_all`` lets a single number stand for all rows."""
-    p = np.asarray(values, dtype=np.float64)
-    if p.ndim == 0 and one_for_all:
-        p = np.full(n_rows, float(p))
-    if p.ndim != 1:
-        hint = "; pass predict_proba(X)[:, 1]" if p.ndim == 2 and p.shape[1] == 2 else ""
-        raise ValueError(f"{name} must hold one probability per row; got shape {p.shape}{hint}.")
-    if len(p) != n_rows:
-        raise ValueError(f"{name} has {len(p)} values for {n_rows} rows.")
-    outside = ~((p >= 0) & (p <= 1))  # also true for NaN
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise ValueError(
-            f"{name} must lie in [0, 1]; row {row} has {p[row].item()!r} "
-            f"({int(outside.sum())} such rows)."
-        )
-    return p
-
-
-def _warn_undefined(message: str) -> None:
-    warn(UndefinedMetricWarning(message))

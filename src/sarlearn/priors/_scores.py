@@ -12,13 +12,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from sarlearn._compat import fit_context, one_blas_thread, safe_indexing
+from sarlearn._compat import fit_context, num_samples, one_blas_thread, safe_indexing
 from sarlearn._engine.folds import deal_folds, hash_rows, joined, mixed
 from sarlearn._engine.rows import moderate
-from sarlearn._validation import check_array, encode_labels
+from sarlearn._validation import check_array, check_probabilities, encode_labels
 from sarlearn.exceptions import InputWarning, warn
 from sarlearn.priors._base import Estimate, PriorEstimator
 
@@ -299,14 +299,7 @@ class ScorePriorEstimator(FoldPriorEstimator):
         self : object
             The fitted estimator.
         """
-        scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="scores")
-        if scores.ndim != 1:
-            raise ValueError(f"scores must be one number per row; got shape {scores.shape}.")
-        check_consistent_length(scores, y)
-        outside = (scores < 0) | (scores > 1)
-        if outside.any():
-            row = int(np.argmax(outside))
-            raise ValueError(f"scores must lie in [0, 1]; row {row} has {scores[row]!r}.")
+        scores = check_probabilities(scores, "scores", num_samples(y))
         labelled, self.classes_ = encode_labels(y)
         with one_blas_thread():
             found = self._read(scores, labelled)

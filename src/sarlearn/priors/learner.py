@@ -7,7 +7,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from sarlearn._compat import HasMethods, fit_context
-from sarlearn._labels import fill_labels
 from sarlearn._validation import encode_labels
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers import SARClassifier
@@ -101,7 +100,7 @@ class LearnerPrior(PriorEstimator):
         self.n_features_in_ = self.learner_.n_features_in_
         if hasattr(self.learner_, "feature_names_in_"):
             self.feature_names_in_ = self.learner_.feature_names_in_
-        labelled, self.classes_ = encode_labels(fill_labels(y), warn_few=False)
+        labelled, self.classes_ = encode_labels(y, warn_few=False)
         share = float(labelled.mean())
         prior = float(final.class_prior_)
         if np.isnan(prior):

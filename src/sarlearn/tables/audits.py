@@ -10,15 +10,6 @@ import numpy as np
 from sarlearn._labels import NO_WORDS, YES_WORDS, folded, is_gap
 from sarlearn.tables.columns import as_frame, numbers, values_of
 
-__all__ = [
-    "AUDIT_COLUMNS",
-    "answer_words",
-    "audit_table",
-    "parse_audited",
-    "read_answers",
-    "spread_answers",
-]
-
 # The answer first, where people write; then what the design needs. The posterior is left out: who
 # checks a row should not know what the model expects.
 AUDIT_COLUMNS = ("audited", "audit_row", "audit_round", "audit_probability")
@@ -134,7 +125,7 @@ def spread_answers(
 ) -> dict[str, np.ndarray]:
     """The same for a table of ``n_rows`` rows, wherever they lie: ``take`` gives some of them."""
     filled = as_frame(answers)
-    for name in ("audited", "audit_row", "audit_round", "audit_probability"):
+    for name in AUDIT_COLUMNS:
         if name not in filled.columns:
             raise ValueError(
                 f"The file of audits has no column {name!r}; 'sarlearn audit' writes such files."
