@@ -88,11 +88,10 @@ def encode_labels(s, *, warn_few: bool = True, pos_label=None) -> tuple[np.ndarr
             "nobody checked: fit(X, s, audited=...)."
         )
     if len(classes) < 2:
-        unlabelled_only = meaning(classes[0]) is False
+        which = "no" if meaning(classes[0]) is False else "every"
         raise ValueError(
-            f"s holds only one class, {classes.tolist()[0]!r}: "
-            + ("no row is labelled" if unlabelled_only else "every row is labelled")
-            + ". Learning needs labelled rows (1) and unlabelled rows (0)."
+            f"s holds only one class, {classes.tolist()[0]!r}: {which} row is labelled. Learning "
+            "needs labelled rows (1) and unlabelled rows (0)."
         )
     choice = choose(classes.tolist(), gaps=False, pos_label=pos_label)
     assert choice is not None  # two values always give one
@@ -201,12 +200,8 @@ def check_part_weights(values, name: str = "sample_weight", first: int = 0) -> n
     """Weights of some of the rows, from number ``first`` on; unlike all of them they may be 0."""
     weight = np.asarray(values, dtype=np.float64)
     bad = ~(np.isfinite(weight) & (weight >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"{name} must not be negative, missing or infinite; row {first + row} has "
-            f"{weight[row]!s}."
-        )
+    message = "{name} must not be negative, missing or infinite; row {row} has {value!s}."
+    _refuse(bad, weight, message, name=name, first=first)
     return weight
 
 
@@ -228,10 +223,8 @@ def resolve_features(
     items = [spec] if isinstance(spec, str | int | np.integer) else list(spec)
     if items and all(isinstance(item, bool | np.bool_) for item in items):
         if len(items) != n_features:
-            length = len(items)
-            raise ValueError(
-                f"{what} is a mask of length {length}, but X has {n_features} columns."
-            )
+            n = len(items)
+            raise ValueError(f"{what} is a mask of length {n}, but X has {n_features} columns.")
         return np.flatnonzero(np.asarray(items, dtype=bool))
     places: dict[str, list[int]] = {}
     for j, name in enumerate(names or ()):
@@ -298,15 +291,15 @@ def check_probabilities(values, name: str, n_rows: int, *, one_for_all=False) ->
     if len(p) != n_rows:
         raise ValueError(f"{name} has {len(p)} values for {n_rows} rows.")
     outside = ~((p >= 0) & (p <= 1))  # also true for NaN
-    _refuse(outside, p, f"{name} must lie in [0, 1]; row {{row}} has {{value!s}} ({{rows}}).")
+    _refuse(outside, p, "{name} must lie in [0, 1]; row {row} has {value!s} ({rows}).", name=name)
     return p
 
 
-def _refuse(bad: np.ndarray, values: np.ndarray, message: str) -> None:
+def _refuse(bad: np.ndarray, values: np.ndarray, message: str, *, name="", first=0) -> None:
     """Where any row is bad: an error that names the first one and its value."""
     if bad.any():
         row, rows = int(np.argmax(bad)), counted(int(bad.sum()), "such row")
-        raise ValueError(message.format(row=row, value=values[row], rows=rows))
+        raise ValueError(message.format(name=name, row=first + row, value=values[row], rows=rows))
 
 
 @contextlib.contextmanager

@@ -42,20 +42,6 @@ def test_other_values_are_no_codes(values):
     assert missing_code(values) is None
 
 
-def test_row_numbers_are_told_of():
-    for first in (0, 1):
-        with pytest.warns(DataWarning, match="'id' numbers the rows"):
-            tell_oddities(of("id", np.arange(60.0) + first))
-    with pytest.warns(DataWarning, match="leave it out"):
-        tell_oddities(of("Unnamed: 0", np.arange(60.0)))
-    tell_oddities(of("id", np.arange(60.0)[::-1]))
-    tell_oddities(of("id", np.arange(30.0)))
-    tell_oddities(of("day", np.arange(60.0)))
-    two = of("id", np.arange(60.0))
-    two += of("id", np.arange(60.0))
-    tell_oddities(two)
-
-
 def test_quantiles_of_many_parts_are_good_to_one_part_in_4096(monkeypatch):
     monkeypatch.setattr(sums, "SKETCHES", 3)
     rng = np.random.default_rng(0)

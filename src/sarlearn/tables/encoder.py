@@ -38,7 +38,7 @@ MANY_LEVELS = 1000
 # Of a column with more levels than rows by half, and more than this, people are warned: it names
 # the rows.
 FEW_LEVELS = 30
-OTHER = "(other)"
+OTHER, EMPTY = "(other)", "empty"
 
 
 class TableEncoder(  # type: ignore[call-arg]
@@ -179,13 +179,11 @@ class TableEncoder(  # type: ignore[call-arg]
                 raise ValueError(f"words: no column {name!r}.{nearest(name, columns)}")
         self.readings_: list[ColumnReading] = []
         self.kinds_: dict[str, str] = {}
-        self.styles_: dict = {}
         self.log_units_: dict[str, float] = {}
         self.first_days_: dict[str, int] = {}
         self.levels_: dict[str, list[str]] = {}
         self.rare_levels_: dict[str, list[str]] = {}
         self.constant_: list[str] = []
-        self.empty_: list[str] = []
 
     def _learn(self, name: str, sums: ColumnSums) -> None:
         reading = sums.reading
@@ -196,8 +194,6 @@ class TableEncoder(  # type: ignore[call-arg]
                 "leave the column out (--drop on the command line)."
             )
         self.kinds_[name] = reading.kind
-        if reading.style is not None:
-            self.styles_[name] = reading.style
         if reading.n_strays:
             what = "dates" if reading.kind == "date" else "numbers"
             _warn_of_cells(name, what, reading.strays, reading.n_rows)
@@ -224,8 +220,7 @@ class TableEncoder(  # type: ignore[call-arg]
     def _of_no_use(self, reading: ColumnReading) -> str:
         """Why a column says nothing: it holds one value, or none."""
         if not reading.n_levels:
-            self.empty_.append(reading.name)
-            return "empty"
+            return EMPTY
         one_code = len(self.levels_.get(reading.name, "..")) == 1
         if reading.n_gaps + reading.n_strays or not (one_code or reading.n_levels == 1):
             return ""
@@ -252,11 +247,10 @@ class TableEncoder(  # type: ignore[call-arg]
             )
             warn(DataWarning("identifier-column", text))
         elif len(counts) >= MANY_LEVELS:
-            share = 1 - sum(counts[level] for level in kept) / n_rows
             text = (
-                f"Column {name!r} has {len(counts)} levels. {len(kept) + 1} of them count; the "
-                f"others, with {share:.0%} of the rows, are one level '(other)'. As a propensity "
-                "column it says little that way: group its levels first, by region or kind."
+                f"Column {name!r} has {len(counts):,} different values; {len(kept) + 1} of them "
+                "count, and the others are one, '(other)'. As a propensity column it says little "
+                "that way: group its values first, by region or kind."
             )
             warn(DataWarning("many-levels", text))
         own = [level for level in sorted(kept) if level != OTHER or not rare]
@@ -276,7 +270,8 @@ class TableEncoder(  # type: ignore[call-arg]
 
     def mixed(self) -> bool:
         """Whether any column holds more than plain numbers."""
-        return bool(self.levels_ or self.first_days_ or self.styles_)
+        as_text = any(reading.style is not None for reading in self.readings_)
+        return bool(self.levels_ or self.first_days_ or as_text)
 
     def levels_by_place(self) -> dict[int, list[str]]:
         """What the codes of columns stand for."""
@@ -320,7 +315,7 @@ class TableEncoder(  # type: ignore[call-arg]
         """One column of numbers per column; cells that are none are told of or not."""
         out = np.empty((len(frame), len(self.kinds_)))
         for j, (name, kind) in enumerate(self.kinds_.items()):
-            if name in self.empty_:
+            if self._reading(name).dropped == EMPTY:
                 out[:, j] = 0.0
             elif kind == "category":
                 codes, distinct = coded(frame[name])
@@ -346,7 +341,7 @@ class TableEncoder(  # type: ignore[call-arg]
         if self.kinds_[name] == "date":
             found = days(frame[name], self._reading(name).month_first)
             return found - self.first_days_[name]
-        return numbers(frame[name], self.styles_.get(name), strays)
+        return numbers(frame[name], self._reading(name).style, strays)
 
     def scaled(self, name: str, values) -> np.ndarray:
         """Numbers of a column on the scale on which it enters."""

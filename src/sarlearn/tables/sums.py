@@ -6,7 +6,6 @@ off by at most one part in as many; those of a table in memory are exact.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -37,17 +36,11 @@ SKETCHES = 64
 # than this many times as long as its lower one. It is 1 for a normal, 6 for an exponential, 10 for
 # a lognormal distribution with a standard deviation of 1 in logarithms.
 TAILS = 10.0
-# With fewer different values there is no scale with a tail, and nothing odd can be told; nor with
-# fewer rows.
-LEAST_VALUES, LEAST_ROWS = 10, 50
+# With fewer different values there is no scale with a tail, and nothing odd can be told.
+LEAST_VALUES = 10
 # What people write where a number is missing: 99, -999, and so on. One of them is told of where it
 # lies further from the other values than these from each other.
 _CODES = [sign * (10**digits - 1) for digits in range(1, 7) for sign in (-1.0, 1.0)]
-# Names of row numbers, as data frames and databases write them; others may be a time.
-_ROW_NUMBER = re.compile(
-    r"(unnamed: 0|index|level_0|rownames|(row|record|case|.*_)?[ _]?(id|nr|no|number))",
-    re.IGNORECASE,
-)
 
 
 @dataclass
@@ -64,7 +57,6 @@ class ColumnSums:
     weights: np.ndarray = field(default_factory=lambda: np.empty(0))
     cells: Counter = field(default_factory=Counter)  # of values, where not of a numeric type
     as_words: bool = False  # whatever the cells look like
-    counts_rows: bool = False  # 0, 1, 2, ...
 
     def __iadd__(self, other: "ColumnSums"):
         n = self.n_known + other.n_known
@@ -87,12 +79,10 @@ class ColumnSums:
         if len(self.values) > SKETCHES * SKETCH:
             self._thin(SKETCHES * SKETCH // 2)
         self.cells = self.cells + other.cells
-        self.counts_rows = False
         return self
 
     def add_numbers(self, values: np.ndarray, most: float) -> None:
         """Numbers, of which at most so many are kept, NaN for gaps."""
-        self.counts_rows = _count_rows(values)
         values = values[~np.isnan(values)]
         self.n_known, self.values, self.weights = len(values), values, np.ones(len(values))
         if len(values):
@@ -251,7 +241,7 @@ def to_log(values: np.ndarray, unit: float) -> np.ndarray:
 
 
 def tell_oddities(sums: ColumnSums) -> None:
-    """Warn of a code for missing values, and of a column that numbers the rows."""
+    """Warn of a code for missing values."""
     name, code = sums.reading.name, missing_code(sums.values)
     if code is not None:
         others, n_rows = sums.values[sums.values != code], sums.weights[sums.values == code].sum()
@@ -261,13 +251,6 @@ def tell_oddities(sums: ColumnSums) -> None:
             f"missing value, make it empty (--na {code:g} on the command line)."
         )
         warn(DataWarning("missing-code", text))
-    elif sums.counts_rows and _ROW_NUMBER.fullmatch(name):
-        first = sums.low
-        text = (
-            f"Column {name!r} numbers the rows ({first:g}, {first + 1:g}, {first + 2:g}, ...). "
-            "It says nothing about them: leave it out."
-        )
-        warn(DataWarning("row-numbers", text))
 
 
 def missing_code(known: np.ndarray) -> float | None:
@@ -283,9 +266,3 @@ def missing_code(known: np.ndarray) -> float | None:
         if max(low - code, code - high) > high - low:
             return code
     return None
-
-
-def _count_rows(values: np.ndarray) -> bool:
-    if len(values) < LEAST_ROWS or values[0] not in (0, 1):
-        return False
-    return bool(np.array_equal(values, np.arange(len(values)) + values[0]))
