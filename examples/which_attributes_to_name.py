@@ -47,10 +47,10 @@ for labels, name, ax in ((diagnosed, "tested", axes[0]), (at_random, "at random"
 # %%
 # Which of them?
 # --------------
-# Fits that name the first, the first two, ... are weighed by how well they explain the labels.
-# Samples of two thirds say how far the order is a matter of chance.
+# Fits that name none of the columns, the first, the first two and so on are weighted by how well
+# they explain the labels.
 
-found = select_propensity_features(table, diagnosed, shortlist, n_resamples=20, random_state=0)
+found = select_propensity_features(table, diagnosed, shortlist)
 print(found)
 found.plot()
 

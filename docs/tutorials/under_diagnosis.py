@@ -80,10 +80,11 @@ suspects = ["older", "insured", "near"]
 print(scar_test(table, diagnosed, suspects, n_draws=99, random_state=0))
 
 # %%
-# And which of them? Fits that name different ones explain the labels better or worse. Someone who
-# knows the health service may overrule it: one name too many costs little, one missing a lot.
+# And which of them? Fits that name different columns explain the labels better or worse. Someone
+# who knows the health service may overrule the result: a name too many costs little, a missing one
+# a lot.
 
-chosen = select_propensity_features(table, diagnosed, suspects, n_resamples=20, random_state=0)
+chosen = select_propensity_features(table, diagnosed, suspects)
 print(chosen)
 chosen.plot()
 
