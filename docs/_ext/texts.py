@@ -2,6 +2,7 @@
 
 - Reports of the experiments, the changelog and the like become pages, where they exist.
 - A link from a page to a file of the repository leads to its page, or to the file's public address.
+- The first mention of a public name on a page, as code, leads to its page in the reference.
 - Marks that say which measurement a number is (``python -m experiments numbers``) are not shown.
 """
 
@@ -13,6 +14,7 @@ DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
 ADDRESS = "https://github.com/sarlearn/sarlearn/blob/main/"
 MARK = re.compile(r"<!--=.*?-->", re.S)
+NAME = re.compile(r"(?<![\[`])`((?:sarlearn\.)?(?:\w+\.)?(\w+))`(?!`)")
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:|<)([^)\s#]+)(#[^)\s]*)?(?=\))")
 
 # Where in the repository, and which page.
@@ -31,6 +33,7 @@ PAGES = {
     "SUPPORT.md": "generated/development/support",
     "RELEASING.md": "generated/development/releasing",
 }
+GALLERIES = {"examples": "generated/gallery", "tutorials": "generated/tutorials"}
 
 
 def adapted(text: str, source: Path, page: Path) -> str:
@@ -43,11 +46,34 @@ def adapted(text: str, source: Path, page: Path) -> str:
         name, anchor = path.relative_to(ROOT).as_posix(), found[2] or ""
         if name in PAGES:
             return os.path.relpath(DOCS / f"{PAGES[name]}.md", page.parent) + anchor
+        if path.suffix == ".py" and path.parent.name in GALLERIES:
+            script = DOCS / GALLERIES[path.parent.name] / f"{path.stem}.rst"
+            return os.path.relpath(script, page.parent)
+        if name in ("examples", "docs/tutorials"):
+            return os.path.relpath(DOCS / GALLERIES[path.name] / "index.rst", page.parent)
         if path.suffix in (".png", ".svg") or path.is_relative_to(DOCS):
             return os.path.relpath(path, page.parent) + anchor
         return ADDRESS + name + anchor
 
     return LINK.sub(target, MARK.sub("", text))
+
+
+def with_names(text: str) -> str:
+    """Public names in code, outside of blocks: the first mention of each leads to its page."""
+    paths, module = {}, ""
+    for line in (DOCS / "api" / "index.rst").read_text(encoding="utf-8").splitlines():
+        module = line.split()[-1] if line.startswith(".. currentmodule") else module
+        if name := re.fullmatch(r"   (\w+)", line):
+            paths[name[1]] = f"{module}.{name[1]}"
+
+    def link(found: re.Match) -> str:
+        # a word such as report or label is a public name only with its module before it
+        is_name = "." in found[1] or re.search("[A-Z_]", found[2])
+        path = paths.pop(found[2], None) if is_name else None
+        return f"{{obj}}`{found[1]} <{path}>`" if path else found[0]
+
+    parts = re.split(r"(?ms)(^```.*?^```$|^#.*?$)", text)
+    return "".join(part if i % 2 else NAME.sub(link, part) for i, part in enumerate(parts))
 
 
 def write_pages(app, config) -> None:
@@ -65,7 +91,7 @@ def write_pages(app, config) -> None:
 def read(app, docname, source) -> None:
     path = Path(app.env.doc2path(docname))
     if path.suffix == ".md" and "generated" not in path.parts:
-        source[0] = adapted(source[0], path, path)
+        source[0] = with_names(adapted(source[0], path, path))
 
 
 def setup(app):

@@ -138,7 +138,7 @@ def what_bias_does_to_learners(out):
 def which_attributes_to_name(out):
     chosen, truth = numbers(r"distance, insured +#, .*\(truth #", out)
     assert abs(chosen - truth) < abs(numbers("none +#", out)[0] - truth) / 2
-    assert "depend on distance" in out
+    assert "Labelling may follow distance" in out
     assert "tested: The labels speak clearly against" in out
     assert "at random: The labels do not contradict" in out
 
