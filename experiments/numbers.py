@@ -136,7 +136,7 @@ def outside_numbers() -> Numbers:
     found |= {f"scar_power.{s}.{t}": value for (s, t), value in power["share"].items()}
     theirs = report.published("scar_power").groupby("scheme")[["KL", "KS"]].mean()
     found |= {f"scar_power.{s}.{t}": v for (s, t), v in theirs.stack().items()}
-    rows = report.complete(report.cells(report.TABLES, "mechanisms", "mechanisms_sar"))
+    rows = report.complete(report.cells(report.TABLES, "mechanisms"))
     means = rows.groupby("learner")["balanced_accuracy"].mean()
     found |= {f"balanced_accuracy.{_name(m)}": value for m, value in means.items()}
     return found | shares_numbers()
@@ -147,6 +147,7 @@ def shares_numbers() -> Numbers:
     from .outside import shares
 
     rows = shares.pulsnar_rows()
+    rows = rows[rows["kept"] == 1]
     theirs = shares.published_errors().stack()
     found = {f"pulsnar_paper.{m}.{_name(d)}": v for (d, m), v in theirs.items()}
     if not rows.empty:

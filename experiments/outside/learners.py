@@ -43,12 +43,14 @@ def cells(settings: Fields) -> Iterator[Fields]:
     """Repeats outermost, methods innermost.
 
     Settings: ``datasets``, ``mechanisms`` ("scenario 1" to "scenario 3", "S1" to "S4"), ``levels``
-    by mechanism (c or g of a scenario; none is one cell of level 0), ``repeats``, ``methods``,
-    ``told``.
+    by mechanism (c or g of a scenario; none is one cell of level 0), ``repeats``, ``labelled_once``
+    (data sets that are not repeated), ``methods``, ``told``.
     """
     for repeat, mechanism, dataset in product(
         range(settings["repeats"]), settings["mechanisms"], settings["datasets"]
     ):
+        if repeat and dataset in settings.get("labelled_once", ()):
+            continue
         levels = settings.get("levels", {}).get(mechanism, [0.0])
         for level, method in product(levels, settings["methods"]):
             for told in settings["told"] if method in TOLD else ["none"]:

@@ -24,7 +24,7 @@ from sarlearn import priors
 
 from ..harness.cells import Fields, seed_from
 from ..learner.cases import Case
-from ..learner.cells import judge, named_learner
+from ..learner.cells import judge
 from ..learner.pulsnar_tables import read
 from ..learner.unnamed import learner_of
 from .pulscar import pulscar, pulsnar, sar_by_cluster
@@ -176,7 +176,6 @@ def drawn(data_set: str, alpha: float, kept: float, iteration: int) -> Case:
 
 ESTIMATORS: dict[str, Callable] = {
     "DEDPUL": lambda X, s, seed: priors.DEDPUL(random_state=seed).fit(X, s).class_prior_,
-    "BBE": lambda X, s, seed: priors.BestBinEstimator(random_state=seed).fit(X, s).class_prior_,
     "PULSCAR": pulscar,
     "PULSNAR": lambda X, s, seed: pulsnar(X, s),
     "by cluster": lambda X, s, seed: sar_by_cluster(X, s),
@@ -186,11 +185,12 @@ ESTIMATORS: dict[str, Callable] = {
 def cells(settings: Fields) -> Iterator[Fields]:
     """Iterations outermost, so that a run that is stopped has some of every cell.
 
-    Settings: ``tables``, ``kept``, ``learners``, ``iterations`` (how many).
+    Settings: ``tables``, ``kept`` (by default all labels), ``learners``, ``iterations`` (how many).
     """
+    kept_shares = settings.get("kept", [1.0])
     for iteration, data_set in product(range(settings["iterations"]), settings["tables"]):
         alphas = TABLES[data_set].alphas
-        for alpha, kept, learner in product(alphas, settings["kept"], settings["learners"]):
+        for alpha, kept, learner in product(alphas, kept_shares, settings["learners"]):
             yield {
                 "data_set": data_set,
                 "alpha": alpha,
@@ -218,9 +218,7 @@ def measure(
 def estimated(learner: str, given: Case, seed: int) -> dict[str, Any]:
     """The class prior of a learner or an estimator, and what else it says."""
     if learner not in ESTIMATORS:
-        linear = learner == "linear"
-        model = named_learner(learner, []) if linear else learner_of(learner, given)
-        return judge(model, given)
+        return judge(learner_of(learner, given), given)
     began = time.process_time()
     prior = ESTIMATORS[learner](given.X, given.s, seed)
     return {

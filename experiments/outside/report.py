@@ -130,10 +130,7 @@ def published(name: str) -> pd.DataFrame:
 
 def scenario_rows(tables: Path) -> pd.DataFrame:
     """The cells of ECAI 2023, of the small sets and of Adult."""
-    names = ("double_logistic", "double_logistic_attributes")
-    others = ("double_logistic_adult", "double_logistic_attributes_adult")
-    sar = (f"{name}_sar" for name in (*names, "double_logistic_adult"))
-    return cells(tables, *names, *others, *sar)
+    return cells(tables, "double_logistic", "double_logistic_attributes")
 
 
 def double_logistic(tables: Path) -> str:
@@ -249,7 +246,7 @@ def wrong_class_prior(by_size: pd.DataFrame, by_power: pd.DataFrame) -> str:
 
 def strategies(tables: Path) -> str:
     """Balanced accuracy by strategy, and paired differences to NTC-tMI."""
-    rows = cells(tables, "mechanisms", "mechanisms_sar")
+    rows = cells(tables, "mechanisms")
     rows = rows if rows.empty else complete(rows)
     if rows.empty:
         return AISTATS.split("Labels are few")[0] + "\n\nNot measured yet.\n"
