@@ -171,7 +171,7 @@ def nearest(names: str | Sequence[str], candidates: Iterable[str], most: int = 3
     near = [
         folded[key]
         for name in ([names] if isinstance(names, str) else names)
-        for key in difflib.get_close_matches(str(name).casefold(), list(folded), most, cutoff=0.5)
+        for key in difflib.get_close_matches(str(name).casefold(), list(folded), most, cutoff=0.6)
     ]
     return f" Nearest names: {', '.join(dict.fromkeys(near))}." if near else ""
 

@@ -110,8 +110,11 @@ def test_class_priors_are_read():
     assert parse_class_prior("0.12") == 0.12
     assert parse_class_prior("0.08, .15") == (0.08, 0.15)
     assert parse_class_prior("0.12+-0.02") == {"mean": 0.12, "standard_error": 0.02}
-    with pytest.raises(ValueError, match="'a lot' is not understood"):
-        parse_class_prior("a lot")
+    assert parse_class_prior("30%") == 0.3
+    assert parse_class_prior("8%,15%") == (0.08, 0.15)
+    for wrong in ("a lot", "30", "8,15", "0.1,0.2,0.3"):
+        with pytest.raises(ValueError, match=f"'{wrong}' is not understood"):
+            parse_class_prior(wrong)
 
 
 @pytest.mark.parametrize("method", ["sar", "sar-em"])
@@ -176,11 +179,13 @@ def test_errors_name_what_is_wrong(call, folder, truth):
     out = ["-o", "wrong.csv", "--force"]
     assert call("audit", "model.skops", "patients.csv", "-n", 10, *out)[0] == 0
     table = pd.read_csv(folder / "wrong.csv", dtype=str)
-    table.loc[0, "audited"] = "perhaps"
-    table.to_csv(folder / "wrong.csv", index=False)
     code, _, err = call(*fit, "--audited", "wrong.csv")
-    assert code == 2
-    assert "holds 'perhaps' in row 0" in err
+    assert (code, "wrong.csv holds no answer yet" in err) == (2, True)
+    for word in ("perhaps", "maybe"):
+        table.loc[0, "audited"] = word
+        table.to_csv(folder / "wrong.csv", index=False)
+        code, _, err = call(*fit, "--audited", "wrong.csv")
+        assert (code, f"holds '{word}' in row 0" in err) == (2, True)
     table["audited"], table.loc[0, "patient_id"] = "no", "someone else"
     table.to_csv(folder / "wrong.csv", index=False)
     code, _, err = call(*fit, "--audited", "wrong.csv")

@@ -61,6 +61,54 @@ def test_predict_with_labels_gives_posteriors(call, folder, output):
     assert told["unknown_values"] == {}
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_rows_to_check_first_are_filled_in_and_fitted_again(call, folder, kind, monkeypatch):
+    monkeypatch.setattr("sarlearn.cli.large.CHUNK_ROWS", 400)
+    table, first = f"whole.{kind}", f"first.{kind}"
+    patients = pd.read_csv(folder / "patients.csv", dtype={"patient_id": str})
+    getattr(patients, f"to_{kind}")(folder / table, index=False)
+    scores = ("predict", "model.skops", table, "--force", "-o")
+    assert call(*scores, f"all.{kind}")[0] == 0
+    code, out, err = call(*scores, first, "--top", 20)
+    assert code == 0, err
+    scored, found = (_read(folder / name) for name in (f"all.{kind}", first))
+    hidden = (patients["diagnosed"] == 0).to_numpy()
+    best = scored[hidden].sort_values("posterior", ascending=False, kind="stable").head(20)
+    assert found["patient_id"].tolist() == best["patient_id"].tolist()
+    assert found["audit_row"].tolist() == best.index.tolist()
+    assert set(patients.columns) < set(found.columns)
+    assert f"about {best['posterior'].sum():.0f} should be positive" in out
+    assert f"--audited {first}" in out
+    fit = ("fit", table, "--label", "diagnosed", "--id", "patient_id", "-o", "refit.skops")
+    fit = (*fit, "--audited", first, "--json", "--force")
+    code, _, err = call(*fit)
+    assert (code, f"{first} holds no answer yet; fill in yes or no" in err) == (2, True)
+    found["audited"] = ["yes"] * 8 + ["no", "unsure"] + [None] * 10
+    getattr(found, f"to_{kind}")(folder / first, index=False)
+    code, out, err = call(*fit)
+    assert code == 0, err
+    assert json.loads(out)["certainty"]["n_audited"] == 9
+
+
+def _read(path):
+    kinds = {"patient_id": str, "audited": object}
+    return pd.read_csv(path, dtype=kinds) if path.suffix == ".csv" else pd.read_parquet(path)
+
+
+def test_rows_to_check_of_a_table_without_label_and_id(call, folder):
+    table = pd.read_parquet(folder / "new.parquet").drop(columns="patient_id")
+    table.to_csv(folder / "bare.csv", index=False)
+    code, _, err = call("predict", "model.skops", "bare.csv", "-o", "bare_scored.csv")
+    assert code == 0, err
+    scored = pd.read_csv(folder / "bare_scored.csv")
+    assert call("predict", "model.skops", "bare.csv", "-o", "bare_top.csv", "--top", 7)[0] == 0
+    found = pd.read_csv(folder / "bare_top.csv")
+    assert found["probability"].tolist() == scored["probability"].nlargest(7).tolist()
+    missing = ("predict", "model.skops", "bare.csv", "-o", "no.csv", "--id", "patient_id")
+    code, _, err = call(*missing)
+    assert (code, "--id: the table has no column 'patient_id'" in err) == (2, True)
+
+
 def test_fit_where_nobody_can_name_a_column(call, folder):
     arguments = ("patients.csv", "--label", "diagnosed", "--id", "patient_id", "-o", "auto.skops")
     code, out, err = call("fit", *arguments, "--propensity", "auto", "--json")

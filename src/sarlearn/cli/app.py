@@ -235,10 +235,21 @@ def _check_files(options: dict, kind: str) -> None:
     terminal.check_outputs(force=force, inputs=inputs, **{kind: options["output"]})
 
 
-@app.command(**example("sarlearn predict model.skops patients.csv -o scored.csv"))
+@app.command(
+    **example(
+        "sarlearn predict model.skops patients.csv -o scored.csv\n"
+        "sarlearn predict model.skops patients.csv --top 20 -o to_check.csv"
+    )
+)
 @click.argument("model", type=click.Path())
 @taking(TABLE, OUTPUT, LABEL_AGAIN, ID_AGAIN, reading)
 @click.option("--keep-all", is_flag=True, help="Write all columns of the table, not only the id.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    help="Write only so many rows, the unlabelled ones to look at first, with all columns and one "
+    "to note what was found.",
+)
 @taking(JSON, FORCE)
 def predict(**options) -> None:
     """Score the rows of TABLE with a saved MODEL.

@@ -9,7 +9,7 @@ import numpy as np
 
 from sarlearn._view.parts import take_apart
 from sarlearn.audit import class_prior_from_audit, suggest_audit
-from sarlearn.cli.predict import Opened, neutral_note, open_labelled
+from sarlearn.cli.predict import Opened, fill_in, neutral_note, open_labelled
 from sarlearn.cli.terminal import collected_warnings, print_json, progress
 from sarlearn.reporting.effects import importance
 from sarlearn.tables.audits import answer_words, audit_table, read_answers
@@ -74,9 +74,8 @@ def audit(
     if n_neutral:
         print(neutral_note(n_neutral))
     print(
-        f"Wrote {result['rows']} rows to check to {output}. Fill in the column 'audited' with yes, "
-        "no or unsure, from the top; you may stop early, since the order is random. "
-        f"Then: sarlearn fit {table} --label {plan.opened.label} ... --audited {output}"
+        f"Wrote {result['rows']} rows to check, in random order, to {output}."
+        + fill_in(table, plan.opened.label, output)
     )
     print(
         f"If the posteriors are right, about {result['rows_for_5_points']} checked rows bring the "

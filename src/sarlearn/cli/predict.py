@@ -29,10 +29,14 @@ def predict(
     label: str | None,
     id_column: str | None,
     keep_all: bool,
+    top: int | None,
     reading: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Score a table and write what was found, row by row; tables of any size part by part."""
+    """Score a table and write what was found, row by row; tables of any size part by part.
+
+    With ``top`` only the unlabelled rows to look at first are written, whole, to be filled in.
+    """
     saved = load_file(model)
     if not hasattr(saved.model, "predict_proba"):
         raise ValueError(
@@ -43,13 +47,25 @@ def predict(
         progress(f"Scoring {table}") as show,
         table_writer(output, neutralise=True) as writer,
     ):
-        total = Scored()
+        total, first = Scored(), None
         for part in _parts(saved, table, id_column, reading):
             label_here, id_here = _roles(saved, as_frame(part), label, id_column)
-            writer.write(_score(saved, part, label_here, id_here, keep_all, total))
+            n_before = total.rows
+            scored, unlabelled = _score(
+                saved, part, label_here, id_here, keep_all or bool(top), total
+            )
+            if top:
+                first = _first(top, first, scored, unlabelled, n_before)
+            else:
+                writer.write(scored.to_native())
             show(total.rows, None)
+        if first is not None:
+            writer.write(first.to_native())
+            total.columns = first.columns
     result = {
         "rows": total.rows,
+        "written": total.rows if first is None else len(first),
+        "expected_first": None if first is None else float(_rank(first).sum()),
         "columns": total.columns,
         **total.expected(last_step(saved.model)),
         "unknown_values": {name: sorted(values) for name, values in total.unknown.items()},
@@ -59,7 +75,7 @@ def predict(
     if as_json:
         print(json.dumps(result, indent=2), file=_stream(output))
     else:
-        _tell(result, saved.notes)
+        _tell(result, saved.notes, table)
 
 
 @dataclass
@@ -105,8 +121,28 @@ def _parts(saved: SavedModel, table: str, id_column: str | None, reading) -> Ite
     return chunks(table, text_columns=[known_id] if known_id else [], **written)
 
 
+def _first(top: int, before, scored, unlabelled: np.ndarray, n_before: int):
+    """Of the rows so far those to look at first, with a column for what is found there."""
+    import narwhals as nw
+
+    if clash := sorted({"audited", "audit_row"} & set(scored.columns)):
+        raise ValueError(f"The table already has a column {clash[0]!r}; rename it first.")
+    chosen, backend = scored[unlabelled.tolist()], scored.implementation
+    empty = nw.new_series("audited", [None] * len(chosen), nw.String, backend=backend)
+    number = nw.new_series("audit_row", n_before + unlabelled, nw.Int64, backend=backend)
+    found = nw.from_dict({s.name: s for s in (empty, number, *chosen.iter_columns())})
+    found = found if before is None else nw.concat([before, found])
+    return found[np.argsort(-_rank(found), kind="stable")[:top].tolist()]
+
+
+def _rank(scored) -> np.ndarray:
+    """By what rows are put in order."""
+    by = "posterior" if "posterior" in scored.columns else "probability"
+    return scored[by].to_numpy()
+
+
 def _score(saved: SavedModel, frame, label, id_column, keep_all: bool, total: Scored):
-    """The columns to write for some rows, as a data frame; what there is to tell goes to total."""
+    """The columns to write for some rows, and which of these are unlabelled; sums go to total."""
     import narwhals as nw
 
     table = as_frame(frame)
@@ -125,7 +161,7 @@ def _score(saved: SavedModel, frame, label, id_column, keep_all: bool, total: Sc
     total.columns = scored.columns
     for name, values in _unknown_values(saved.model, frame).items():
         total.unknown.setdefault(name, set()).update(values)
-    return scored.to_native()
+    return scored, np.flatnonzero(np.ones(len(table)) if labels is None else ~labels.labelled)
 
 
 def _scores(saved: SavedModel, frame, labels: Labels | None) -> dict[str, np.ndarray]:
@@ -146,7 +182,7 @@ def _stream(output: str):
     return sys.stderr if output == STANDARD else sys.stdout
 
 
-def _tell(result: dict[str, Any], notes: dict[str, Any]) -> None:
+def _tell(result: dict[str, Any], notes: dict[str, Any], table: str) -> None:
     output, n_neutral = result["output"], result["neutralised_cells"]
     lines = []
     for name, values in result["unknown_values"].items():
@@ -160,8 +196,23 @@ def _tell(result: dict[str, Any], notes: dict[str, Any]) -> None:
         hidden = about(result["expected_hidden_positives"])
         who = f"about {hidden} of the {result['unlabelled']:,.0f} unlabelled {rows}"
     text = f"Scored {result['rows']:,} {rows}; {who} are expected to be {positive}."
-    lines.append(text + ("" if output == STANDARD else f" Wrote {output}."))
+    written = "" if output == STANDARD else f" Wrote {output}."
+    if result["expected_first"] is not None:
+        text += (
+            f" Of the {result['written']:,} unlabelled ones ranked highest, about "
+            f"{about(result['expected_first'])} should be {positive}."
+        )
+        written += fill_in(table, notes.get("label", "LABEL"), output) if written else ""
+    lines.append(text + written)
     print("\n".join(lines), file=_stream(output))
+
+
+def fill_in(table: str, label: str, output: str) -> str:
+    """What to do with a file of rows to check."""
+    return (
+        " Fill in the column 'audited' with yes, no or unsure, from the top; you may stop early. "
+        f"Then: sarlearn fit {table} --label {label} ... --audited {output}"
+    )
 
 
 def neutral_note(n_cells: int) -> str:
@@ -219,9 +270,10 @@ def _roles(
     saved: SavedModel, frame, label: str | None, id_column: str | None
 ) -> tuple[str | None, str | None]:
     """The label column, where the table has it, and the identifier: as given, or as in the fit."""
-    known_id, known_label = id_column or saved.notes.get("id"), label or saved.notes.get("label")
-    check_columns(frame, label=[label], id=[known_id])
-    return known_label if known_label in frame.columns else None, known_id
+    check_columns(frame, label=[label], id=[id_column])
+    known = label or saved.notes.get("label"), id_column or saved.notes.get("id")
+    known_label, known_id = (name if name in frame.columns else None for name in known)
+    return known_label, known_id
 
 
 def read_labels(saved: SavedModel, frame, label: str) -> Labels:

@@ -275,9 +275,12 @@ def read_audits(
     if audited is None:
         return {}
     if is_file(audited):
-        return read_answers(read_filled(audited, id_column), frame, id_column)
-    check_audit_columns(frame, audited, probability)
-    found = {"audited": parse_audited(frame[audited], audited)}
+        found = read_answers(read_filled(audited, id_column), frame, id_column)
+    else:
+        check_audit_columns(frame, audited, probability)
+        found = {"audited": parse_audited(frame[audited], audited)}
+    if np.isnan(found["audited"]).all():
+        raise ValueError(f"--audited: {audited} holds no answer yet; fill in yes or no.")
     if probability is not None:
         found["audit_probability"] = numbers(as_frame(frame)[probability])
     return found
@@ -312,14 +315,23 @@ def parse_class_prior(text: str | None):
     """``0.12``, ``0.08,0.15`` or ``0.12+-0.02`` as the learners take it."""
     if text is None:
         return None
-    number = r"\s*(\d*\.?\d+(?:[eE][-+]?\d+)?)\s*"
-    if match := re.fullmatch(number, text):
-        return float(match[1])
-    if match := re.fullmatch(number + "," + number, text):
-        return float(match[1]), float(match[2])
-    if match := re.fullmatch(number + r"(?:\+-|±)" + number, text):
-        return {"mean": float(match[1]), "standard_error": float(match[2])}
-    raise ValueError(
-        f"--class-prior {text!r} is not understood; accepted are a share (0.12), bounds "
-        "(0.08,0.15), or a mean and its standard error (0.12+-0.02)."
+    number = r"\s*(\d*\.?\d+(?:[eE][-+]?\d+)?)\s*(%?)\s*"
+    found = re.fullmatch(rf"{number}(?:(,|\+-|±){number})?", text)
+    shares = (
+        []
+        if found is None
+        else [
+            float(value) / (100 if percent else 1)
+            for value, percent in (found.group(1, 2), found.group(4, 5))
+            if value is not None
+        ]
     )
+    if found is None or not all(0 <= share <= 1 for share in shares):
+        raise ValueError(
+            f"--class-prior {text!r} is not understood; accepted are a share (0.12 or 12%), bounds "
+            "(0.08,0.15), or a mean and its standard error (0.12+-0.02)."
+        )
+    if len(shares) == 1:
+        return shares[0]
+    low, high = shares
+    return (low, high) if found[3] == "," else {"mean": low, "standard_error": high}

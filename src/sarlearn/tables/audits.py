@@ -13,7 +13,6 @@ from sarlearn.tables.columns import as_frame, numbers, values_of
 # The answer first, where people write; then what the design needs. The posterior is left out: who
 # checks a row should not know what the model expects.
 AUDIT_COLUMNS = ("audited", "audit_row", "audit_round", "audit_probability")
-_UNSURE = frozenset({"unsure", "?", "unknown", "maybe", "don't know"})
 _VALUES = {"yes": 1.0, "no": 0.0, "unsure": np.nan, None: np.nan}
 
 
@@ -54,7 +53,7 @@ def _words(column, name: str) -> list[str | None]:
 def _word(value: Any, name: str, row: int) -> str | None:
     if is_gap(value):
         return None
-    for meaning, known in (("yes", YES_WORDS), ("no", NO_WORDS), ("unsure", _UNSURE)):
+    for meaning, known in (("yes", YES_WORDS), ("no", NO_WORDS), ("unsure", {"unsure"})):
         if folded(value) in known:
             return meaning
     raise ValueError(
@@ -105,7 +104,7 @@ def read_answers(answers, frame, id_column: str | None = None) -> dict[str, np.n
     Parameters
     ----------
     answers : data frame
-        As written by ``sarlearn audit``.
+        As written by ``sarlearn audit``; or by ``sarlearn predict --top``, without a design.
     frame : data frame
         The table.
     id_column : str, optional
@@ -114,7 +113,7 @@ def read_answers(answers, frame, id_column: str | None = None) -> dict[str, np.n
     Returns
     -------
     dict
-        ``audited``, ``audit_probability`` and ``audit_round`` for ``fit``.
+        ``audited``, and ``audit_probability`` and ``audit_round`` of rows drawn, for ``fit``.
     """
     table = as_frame(frame)
     return spread_answers(answers, len(table), lambda rows: table[rows.tolist()], id_column)
@@ -125,16 +124,17 @@ def spread_answers(
 ) -> dict[str, np.ndarray]:
     """The same for a table of ``n_rows`` rows, wherever they lie: ``take`` gives some of them."""
     filled = as_frame(answers)
-    for name in AUDIT_COLUMNS:
+    design = [name for name in AUDIT_COLUMNS[2:] if name in filled.columns]
+    for name in AUDIT_COLUMNS[: 4 if design else 2]:
         if name not in filled.columns:
             raise ValueError(
                 f"The file of audits has no column {name!r}; 'sarlearn audit' writes such files."
             )
     rows = _positions(filled, n_rows)
     _refuse_another_table(filled, as_frame(take(rows)), rows, id_column)
-    out = {name: np.full(n_rows, np.nan) for name in ("audited", *AUDIT_COLUMNS[2:])}
+    out = {name: np.full(n_rows, np.nan) for name in ("audited", *design)}
     out["audited"][rows] = parse_audited(filled["audited"].to_native())
-    for name in ("audit_round", "audit_probability"):
+    for name in design:
         out[name][rows] = _numbers(filled, name)
     return out
 
