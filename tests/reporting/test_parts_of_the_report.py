@@ -206,6 +206,17 @@ def test_every_column_named_is_told_as_the_reason(table):
     assert repr(found).startswith("<Report: The labels do not say how many of the ")
 
 
+def test_the_trees_are_asked_once_for_three_predictions(model, table, monkeypatch):
+    X, asked = table.drop(columns=LEFT_OUT), []
+    wanted = model.predict_posterior(X, table["diagnosed"])
+    own = SARClassifier._logit
+    monkeypatch.setattr(SARClassifier, "_logit", lambda *rows: asked.append(1) or own(*rows))
+    parts = take_apart(model, X)
+    assert len(parts.probability()) == len(parts.propensity()) == len(table)
+    np.testing.assert_array_equal(parts.posterior(table["diagnosed"].to_numpy() == 1), wanted)
+    assert len(asked) == 1
+
+
 def test_reasons_of_a_logistic_model_are_its_terms():
     """Against rows drawn at random, so to their sampling error; who comes first is as it should."""
     data = make_pu(500, 4)

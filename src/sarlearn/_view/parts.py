@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -196,13 +197,23 @@ class Parts:
     def propensity(self) -> np.ndarray:
         return self._predictions[1]
 
+    def posterior(self, labelled: np.ndarray) -> np.ndarray:
+        """``P(y=1|x,s)``; the trees of the learner are not asked again."""
+        _, e, eta = self._predictions
+        s = self.final.classes_[labelled.astype(int)]
+        if eta is None:
+            return self.final.predict_posterior(self.matrix, s)
+        return self.final._posterior(eta, s, e)
+
     @cached_property
-    def _predictions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Probability and propensity of every row, made once."""
-        f = self.final.predict_proba(self.matrix)[:, 1]
+    def _predictions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Probability, propensity and, of the one learner, the logit of every row, made once."""
+        one = hasattr(self.final, "posterior_shift_")
+        eta = self.final.decision_function(self.matrix) if one else None
+        f = self.final.predict_proba(self.matrix)[:, 1] if eta is None else expit(eta)
         e = self.final.predict_propensity(self.matrix)
         f.flags.writeable = e.flags.writeable = False
-        return f, e
+        return f, e, eta
 
     def labelled(self, s) -> np.ndarray:
         return encode_new_labels(s, self.final.classes_, self.n_rows)

@@ -345,11 +345,11 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         seen = evidence_of_labels(e, 1.0 - e, labelled)
         return np.log(likelihood.terms(f, not_f, seen).chance)
 
-    def _posterior(self, X, s, e: np.ndarray, audited) -> np.ndarray:
-        """``P(y=1|x,s)`` of checked rows with propensities ``e``."""
-        s = np.full(X.shape[0], self.classes_[0]) if s is None else s
-        labelled = encode_new_labels(s, self.classes_, X.shape[0])
-        found = posterior(self._logit(X) + getattr(self, "posterior_shift_", 0.0), e, labelled)
+    def _posterior(self, eta: np.ndarray, s, e: np.ndarray, audited=None) -> np.ndarray:
+        """``P(y=1|x,s)`` of rows with logits ``eta`` of the class and propensities ``e``."""
+        s = np.full(len(eta), self.classes_[0]) if s is None else s
+        labelled = encode_new_labels(s, self.classes_, len(eta))
+        found = posterior(eta + getattr(self, "posterior_shift_", 0.0), e, labelled)
         if audited is None:
             return found
         known = check_audited(audited, labelled)
@@ -396,7 +396,7 @@ class LearnsPropensity(PUClassifier):
         ndarray of shape (n_rows,)
         """
         X = self._check_predict(X)
-        return self._posterior(X, s, self._propensity(X), audited)
+        return self._posterior(self._logit(X), s, self._propensity(X), audited)
 
 
 def shift_to_mean(eta: np.ndarray, weight: np.ndarray, goal: float) -> float:

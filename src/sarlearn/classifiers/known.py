@@ -269,7 +269,7 @@ class KnownPropensityClassifier(PUClassifier):
         ndarray of shape (n_rows,)
         """
         X = self._check_predict(X)
-        return self._posterior(X, s, self._propensity(X, propensity), audited)
+        return self._posterior(self._logit(X), s, self._propensity(X, propensity), audited)
 
 
 def fit_known(model, given: Input, prior: KnownPrior | None = None) -> None:

@@ -169,12 +169,10 @@ def _scores(saved: SavedModel, frame, labels: Labels | None) -> dict[str, np.nda
     model, X = saved.model, features(saved.model, frame)
     if not hasattr(last_step(model), "predict_propensity"):
         return {"probability": model.predict_proba(X)[:, 1]}
-    parts = take_apart(model, X)  # reads the table once, for three predictions
+    parts = take_apart(model, X)  # reads the table, and asks the trees, once for three predictions
     scores = {"probability": parts.probability(), "propensity": parts.propensity()}
     if labels is not None:
-        s = parts.final.classes_[labels.labelled.astype(int)]
-        posterior = parts.final.predict_posterior(parts.matrix, s)
-        scores["posterior"] = np.where(labels.negative, 0.0, posterior)
+        scores["posterior"] = np.where(labels.negative, 0.0, parts.posterior(labels.labelled))
     return scores
 
 

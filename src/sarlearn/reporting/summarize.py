@@ -78,7 +78,7 @@ def summarize(
         raise ValueError(f"ids has {len(ids)} values, X has {parts.n_rows} rows.")
     weight = np.ones(parts.n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
     f, e = parts.probability(), parts.propensity()
-    posterior = parts.final.predict_posterior(parts.matrix, parts.final.classes_[labelled * 1])
+    posterior = parts.posterior(labelled)
     used = importance(parts)
     of_fit = sampled or fitted_to(parts.final, f, weight)
     data = _data(parts, labelled, weight)
