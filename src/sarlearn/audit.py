@@ -58,9 +58,8 @@ class AuditSuggestion:
 
     See Also
     --------
-    suggest_audit : Unlabelled rows whose true class is worth finding out.
-    class_prior_from_audit :
-        Class prior and confidence interval from rows drawn with known probabilities.
+    suggest_audit : Draw the rows to check.
+    class_prior_from_audit : What the answers say about the class prior.
     """
 
     rows: np.ndarray
@@ -128,13 +127,13 @@ def suggest_audit(
     audit_round=None,
     random_state=None,
 ) -> AuditSuggestion:
-    """Unlabelled rows whose true class is worth finding out.
+    """Draw unlabelled rows whose true class is worth finding out.
 
-    Rows are drawn by chance, more of them where the posterior is undecided, and some everywhere:
-    sorted by posterior, the unlabelled rows are cut into strata of equal measure, half of it
-    ``sqrt(q (1-q))`` and half uniform, and the same number is drawn from each. Every row has a
-    known chance of being drawn, so the class prior can be estimated without trusting the model
-    (:func:`class_prior_from_audit`).
+    Rows are drawn at random, more of them where the model is undecided, and some everywhere: sorted
+    by posterior ``q``, the unlabelled rows are cut into strata of equal measure, half of it
+    ``sqrt(q (1-q))`` and half uniform, and the same number is drawn from each. Since every row has
+    a known probability of being drawn, :func:`class_prior_from_audit` can estimate the class prior
+    without trusting the model.
 
     Parameters
     ----------
@@ -309,9 +308,8 @@ class AuditEstimate:
 
     See Also
     --------
-    class_prior_from_audit :
-        Class prior and confidence interval from rows drawn with known probabilities.
-    suggest_audit : Unlabelled rows whose true class is worth finding out.
+    class_prior_from_audit : What the answers say about the class prior.
+    suggest_audit : Draw the rows to check.
     """
 
     class_prior: float
@@ -363,20 +361,17 @@ class AuditEstimate:
 def class_prior_from_audit(
     s, audited, audit_probability, *, audit_round=None, sample_weight=None, level: float = 0.95
 ) -> AuditEstimate:
-    r"""Class prior and confidence interval from rows drawn with known probabilities.
+    r"""Estimate the class prior, with a confidence interval, from rows drawn at random and checked.
 
     With the share :math:`W_h` of all rows that stratum :math:`h` of the unlabelled rows makes up,
     and :math:`x_h` of :math:`n_h` checked rows positive,
 
     .. math:: \hat\alpha = P(s=1) + \sum_h W_h x_h / n_h
 
-    is unbiased for the share of positives among the rows at hand, whatever the model that suggested
-    the rows. Rows of a round with the same probability form a stratum. The interval inverts the
-    score test (Wilson 1927; Miettinen and Nurminen 1985), so it does not collapse where all rows
-    checked in a stratum turn out alike.
-
-    Within strata by posterior the difference estimator of survey sampling, which also subtracts the
-    posteriors, gained nothing measurable (``experiments/evidence``); this one needs no model.
+    is unbiased for the share of positives among these rows, whatever the model that suggested them.
+    Rows of a round with the same probability form a stratum. The interval inverts the score test
+    (Wilson 1927; Miettinen and Nurminen 1985), so that it keeps its width where all rows checked in
+    a stratum turn out alike.
 
     Parameters
     ----------
@@ -403,7 +398,7 @@ def class_prior_from_audit(
 
     See Also
     --------
-    suggest_audit : Draws the rows.
+    suggest_audit : Draw the rows to check.
 
     Examples
     --------

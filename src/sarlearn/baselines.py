@@ -92,9 +92,9 @@ def _solvable(X) -> Rows:
 
 
 class TwoModelsClassifier(_Baseline, LearnsPropensity):
-    r"""TM: classifier and propensity by turns, the latter on rows that look positive.
+    r"""TM: fit classifier and propensity in turn, the latter on rows that look positive.
 
-    Starting from the naive :math:`s(x) = P(s=1|x)` and :math:`e = (s + 1)/2`, repeat:
+    Starting from :math:`s(x) = P(s=1|x)` and :math:`e = (s + 1)/2`, repeat:
 
     - fit :math:`f` with targets 1 where labelled, else :math:`\frac{1-e}{e}\frac{s(x)}{1-s(x)}`;
     - fit :math:`e` to the labels of the labelled rows and of those with :math:`f` above the
@@ -130,10 +130,8 @@ class TwoModelsClassifier(_Baseline, LearnsPropensity):
 
     See Also
     --------
-    sarlearn.SAREMClassifier :
-        Classifier and propensity learned together from biased labels (SAR-EM).
-    SquareRootPropensityClassifier :
-        The naive probability, split evenly between class and propensity.
+    sarlearn.SAREMClassifier : The paper's method.
+    SquareRootPropensityClassifier : Split a label's probability evenly.
 
     References
     ----------
@@ -200,11 +198,11 @@ class TwoModelsClassifier(_Baseline, LearnsPropensity):
 
 
 class SquareRootPropensityClassifier(_Baseline, LearnsPropensity):
-    r"""PGlin: the naive probability, split evenly between class and propensity.
+    r"""PGlin: split the probability of a label evenly between class and propensity.
 
-    Assumes that the propensity is linear in the class probability, and that the surest row is
-    certainly positive. With the naive :math:`s(x) = P(s=1|x)` and its maximum :math:`m` over the
-    training rows,
+    Assumes that the propensity is linear in the class probability, and that the most probable row
+    is certainly positive. With :math:`s(x) = P(s=1|x)` and its maximum :math:`m` over the training
+    rows,
 
     .. math:: e(x) = \sqrt{m\,s(x)},\qquad f(x) = \sqrt{s(x) / m}.
 
@@ -228,7 +226,7 @@ class SquareRootPropensityClassifier(_Baseline, LearnsPropensity):
 
     See Also
     --------
-    TwoModelsClassifier : Classifier and propensity by turns, the latter on rows that look positive.
+    TwoModelsClassifier : Fit classifier and propensity in turn.
 
     References
     ----------
@@ -256,7 +254,7 @@ class SquareRootPropensityClassifier(_Baseline, LearnsPropensity):
 
 
 class PUSBClassifier(_Baseline):
-    r"""PUSB: a score that is only trusted to rank, cut where the class prior says.
+    r"""PUSB: rank rows by a score, and take the share of positives as given.
 
     Assumes that the propensity grows with the class probability. The score :math:`g` minimises
 
@@ -265,8 +263,8 @@ class PUSBClassifier(_Baseline):
         \frac1n \sum_i \log(1 + e^{g(x_i)}) - \frac{\pi}{n P(s=1)} \sum_{i: s_i=1} g(x_i)
         + \text{penalty},
 
-    which is logistic regression on the targets :math:`s\,\pi / P(s=1)`; rows above the
-    :math:`1 - \pi` quantile of :math:`g` are positive.
+    which is logistic regression on the targets :math:`s\,\pi / P(s=1)`; rows above the :math:`1 -
+    \pi` quantile of :math:`g` are positive.
 
     Parameters
     ----------
@@ -292,8 +290,7 @@ class PUSBClassifier(_Baseline):
 
     See Also
     --------
-    ThresholdClassifier :
-        The naive logit, shifted to the threshold that says most about the unlabelled.
+    ThresholdClassifier : Shift the logit to the best threshold.
 
     References
     ----------
@@ -339,12 +336,12 @@ class PUSBClassifier(_Baseline):
 
 
 class ThresholdClassifier(_Baseline):
-    r"""NTC-tMI: the naive logit, shifted to the threshold that says most about the unlabelled.
+    r"""NTC-tMI: shift the logit of a label to the threshold that divides the unlabelled rows best.
 
-    Assumes that the propensity grows with the class probability, so that the naive logit
-    :math:`z(x)` ranks rows rightly. Among ``n_thresholds`` values the :math:`t` is taken for which
-    :math:`z` and :math:`1[z > t]` share the most information over the unlabelled rows, by
-    Ross's nearest-neighbour estimate; then :math:`f = \sigma(z - t)`.
+    Assumes that the propensity grows with the class probability, so that the logit :math:`z(x)` of
+    :math:`P(s=1|x)` ranks rows correctly. Among ``n_thresholds`` values, :math:`t` is the one for
+    which :math:`z` and :math:`1[z > t]` share most information over the unlabelled rows, by Ross's
+    nearest-neighbour estimate; then :math:`f = \sigma(z - t)`.
 
     Parameters
     ----------
@@ -370,7 +367,7 @@ class ThresholdClassifier(_Baseline):
 
     See Also
     --------
-    PUSBClassifier : A score that is only trusted to rank, cut where the class prior says.
+    PUSBClassifier : Rank rows, and cut at a known share.
 
     References
     ----------

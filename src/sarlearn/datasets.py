@@ -14,11 +14,11 @@ __all__ = ["label_table", "make_patients"]
 
 
 def make_patients(n_rows: int = 1500, *, random_state=None) -> Bunch:
-    """A table of patients, some of the ill diagnosed: who is depends on age and insurance.
+    """Make a table of patients, where age and insurance decide which of the ill are diagnosed.
 
     Illness follows smoking, body mass and blood pressure. The chance that an ill patient is
-    diagnosed is logistic in ``age`` and ``plan``, so ``propensity_features=["age", "plan"]`` is
-    what a learner should be told.
+    diagnosed is logistic in ``age`` and ``plan``, so the right ``propensity_features`` are
+    ``["age", "plan"]``.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def label_table(
     label_column: str = "labelled",
     random_state=None,
 ) -> Bunch:
-    """Hide the classes of a table, and label some of its positives by columns of your choice.
+    """Hide the classes of a table, and label some of its positives depending on columns you choose.
 
-    The chance of a label grows from ``low`` to ``high`` along each column, words by alphabet, by
-    :class:`~sarlearn.labelling.GeometricLabelling`. What a learner then finds can be compared
-    with the truth.
+    The chance of a label grows from ``low`` to ``high`` along each column (words in alphabetical
+    order), by :class:`~sarlearn.labelling.GeometricLabelling`. What a learner finds can then be
+    compared with the truth.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class SarlearnWarning(UserWarning):
 
 
 class NotConvergedWarning(SarlearnWarning, ConvergenceWarning):
-    """A fit ran out of iterations. It is scikit-learn's ``ConvergenceWarning``, too.
+    """A fit ran out of iterations; also a ``ConvergenceWarning`` of scikit-learn.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class NotConvergedWarning(SarlearnWarning, ConvergenceWarning):
 
 
 class DataWarning(SarlearnWarning):
-    """Something is odd about rows, labels, columns or files.
+    """Something looks wrong with rows, labels, columns or files.
 
     Parameters
     ----------
@@ -98,13 +98,12 @@ class TrustWarning(SarlearnWarning):
     See Also
     --------
     SarlearnWarning : Base of all warnings of this package.
-    sarlearn.inspection.goodness_of_fit :
-        Compare the labels with what the model expects, and look for what it lacks.
+    sarlearn.inspection.goodness_of_fit : Compare the labels with what the model expects.
     """
 
 
 class InputWarning(SarlearnWarning):
-    """An argument is odd, or is not followed to the letter.
+    """An argument is unusual, or cannot be followed exactly.
 
     Parameters
     ----------

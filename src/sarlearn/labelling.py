@@ -294,7 +294,9 @@ class GeometricLabelling(_Mechanism):
 def label(
     X, y, mechanism: Callable[[Any], np.ndarray], random_state=None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): draw labels from known classes.
+    """Draw labels for data whose classes are known.
+
+    ``s_i = y_i [u_i < e(x_i)]`` with ``u_i`` uniform on [0, 1): only positives are labelled.
 
     Parameters
     ----------

@@ -44,8 +44,8 @@ def to_onnx(model, *, dtype=np.float32):
 
     See Also
     --------
-    sarlearn.to_sql : Turn a fitted model into SQL expressions, to score rows where they lie.
-    sarlearn.save : Save a fitted model to a file that can be loaded without running code from it.
+    sarlearn.to_sql : SQL that scores rows in a database.
+    sarlearn.save : Save a fitted model to a file.
 
     Notes
     -----

@@ -53,7 +53,7 @@ class SavedModel:
 
     See Also
     --------
-    load_file : Load a model with the versions that wrote it and the notes kept with it.
+    load_file : Load a model with its versions and notes.
     """
 
     model: Any
@@ -77,9 +77,9 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
 
     See Also
     --------
-    load : Load a model saved by ``save``.
-    to_sql : Turn a fitted model into SQL expressions, to score rows where they lie.
-    sarlearn.onnx.to_onnx : Turn a fitted model into an ONNX graph.
+    load : Load a model that ``save`` wrote.
+    to_sql : SQL that scores rows in a database.
+    sarlearn.onnx.to_onnx : The same as an ONNX graph.
 
     Examples
     --------
@@ -110,9 +110,9 @@ def save(model, path: str | os.PathLike, *, notes: dict[str, Any] | None = None)
 def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES):
     """Load a model saved by :func:`save`.
 
-    Only estimators of scikit-learn and this package and arrays of NumPy are built; a file that
-    holds any other type is refused and the type is named. A file written by another version gives
-    a warning.
+    Only estimators of scikit-learn and of this package and NumPy arrays are built; a file with any
+    other type is refused, and the type is named. A file written by another version leads to a
+    warning.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def load(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES):
 
     See Also
     --------
-    save : Save a fitted model to a file that can be loaded without running code from it.
+    save : Save a fitted model to a file.
 
     Examples
     --------
@@ -161,9 +161,8 @@ def load_file(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> SavedMo
 
     See Also
     --------
-    sarlearn.load : Load a model saved by ``save``.
-    SavedModel :
-        What a model file holds: the model, the versions that wrote it, and notes of the caller.
+    sarlearn.load : Load a model that ``save`` wrote.
+    SavedModel : What a model file holds.
 
     Examples
     --------

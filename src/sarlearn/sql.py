@@ -37,7 +37,7 @@ class SQLScores:
 
     See Also
     --------
-    to_sql : Makes them of a fitted model.
+    to_sql : SQL that scores rows in a database.
     """
 
     dialect: str
@@ -76,10 +76,11 @@ def to_sql(
     columns: Sequence[str] | None = None,
     labelled: str | None = None,
 ) -> SQLScores:
-    """Turn a fitted model into SQL expressions, to score rows where they lie.
+    """Turn a fitted model into SQL expressions that score rows in a database.
 
-    The expressions hold the whole model: gaps, categories, scales, and a CASE per tree. They give
-    what ``predict_proba``, ``predict_propensity`` and ``predict_posterior`` give, to rounding.
+    The expressions contain the whole model: missing values, categories, scaling, and a CASE per
+    tree. They give what ``predict_proba``, ``predict_propensity`` and ``predict_posterior`` give,
+    up to rounding.
 
     Parameters
     ----------
@@ -102,8 +103,8 @@ def to_sql(
 
     See Also
     --------
-    save : Keep a fitted model in a file.
-    sarlearn.onnx.to_onnx : The same for programs that read ONNX.
+    save : Save a fitted model to a file.
+    sarlearn.onnx.to_onnx : The same as an ONNX graph.
 
     Notes
     -----

@@ -31,13 +31,13 @@ PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class Batches:
-    """A table that is read in batches, again and again, to learn from more than memory holds.
+    """A table that is read in batches, to learn from more rows than memory holds.
 
-    Learners that work on batches take it as ``X``, with the name of its label column as ``y``:
-    :class:`~sarlearn.SARClassifier`, :class:`~sarlearn.SAREMClassifier`, and the pipelines that
-    begin with a :class:`~sarlearn.TableEncoder`. The result is that of the
-    same rows in memory. The rows, encoded, go to a temporary file, which every pass reads; the
-    source itself is read once, twice by a pipeline, and must give the same rows each time.
+    Pass it as ``X``, and the name of the label column as ``y``, to
+    :class:`~sarlearn.SARClassifier`, :class:`~sarlearn.SAREMClassifier`, or a pipeline that begins
+    with a :class:`~sarlearn.TableEncoder`. The result is that of the same rows in memory. The
+    encoded rows go to a temporary file, which every pass reads. The source itself is read once, or
+    twice by a pipeline, and must yield the same rows each time.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Batches:
 
     See Also
     --------
-    sarlearn.to_sql : Score rows in the database that holds them.
+    sarlearn.to_sql : SQL that scores rows in a database.
 
     Examples
     --------

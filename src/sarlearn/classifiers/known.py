@@ -47,18 +47,13 @@ def _knows_one_propensity(model) -> bool:
 
 
 class KnownPropensityClassifier(PUClassifier):
-    r"""Classifier learned from biased labels whose propensity is known (SAR-e, SCAR-c).
+    """Learn a classifier from biased labels whose propensity is known.
 
-    With :math:`P(s=1|x) = f(x)\,e(x)` and :math:`e` given, ``method="em"`` iterates
-
-    .. math::
-
-        q = \frac{f\,(1 - e)}{f\,(1 - e) + 1 - f} \text{ where unlabelled},\quad
-        q = 1 \text{ where labelled};\qquad f \leftarrow \operatorname{fit}(x, q),
-
-    and ``method="weighting"`` minimises the inverse-propensity risk, an unbiased estimate of the
-    risk with true classes. For logistic regression that is the convex fit to the targets
-    :math:`s / e(x)`.
+    For labels that were drawn by a protocol or a sampling plan, so that the probability with which
+    a positive row is labelled need not be estimated: the paper's SAR-e, or SCAR-c with one number
+    for all rows. ``method="em"`` maximises the likelihood of the labels. ``method="weighting"``
+    minimises the inverse-propensity risk, an unbiased estimate of the risk with true classes; for
+    logistic regression that is the convex fit to the targets :math:`s / e(x)`.
 
     Parameters
     ----------
@@ -91,9 +86,8 @@ class KnownPropensityClassifier(PUClassifier):
 
     See Also
     --------
-    SAREMClassifier : Classifier and propensity learned together from biased labels (SAR-EM).
-    SCARClassifier :
-        Classifier for labels that fall completely at random among the positives (SCAR).
+    SAREMClassifier : The paper's method.
+    SCARClassifier : Where every positive is equally likely to be labelled.
 
     Examples
     --------

@@ -14,11 +14,11 @@ from sarlearn.exceptions import DataWarning, warn
 
 
 class MultiSCARClassifier(LearnsPropensity):
-    r"""Independent SCAR models, one for each configuration of the propensity attributes.
+    """Fit a separate model to each configuration of the propensity attributes.
 
-    Within rows that agree in :math:`x_e` labels fall completely at random, so
-    :math:`P(s=1|x) = c_{x_e} f_{x_e}(x)` with a label frequency and a classifier of its own for
-    each configuration. Insightful, and wasteful: each model sees a fraction of the rows.
+    Among rows that agree in these attributes labels fall completely at random, so each such group
+    gets a label frequency and a classifier of its own. The paper's counter-example, for comparison:
+    each model sees only a fraction of the rows.
 
     Parameters
     ----------
@@ -52,9 +52,8 @@ class MultiSCARClassifier(LearnsPropensity):
 
     See Also
     --------
-    SCARClassifier :
-        Classifier for labels that fall completely at random among the positives (SCAR).
-    SAREMClassifier : Classifier and propensity learned together from biased labels (SAR-EM).
+    SCARClassifier : Where every positive is equally likely to be labelled.
+    SAREMClassifier : The paper's method.
 
     Examples
     --------

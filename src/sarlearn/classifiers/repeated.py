@@ -38,23 +38,16 @@ Z = 1.959963984540054
 
 
 class RepeatedSARClassifier(PUClassifier):
-    r"""Classifier and propensity where every row has several chances to be labelled.
+    """Learn from rows that had several chances to be labelled, such as visits or registries.
 
-    Given that a row is positive, its chances :math:`j` label it independently, each with its own
-    propensity :math:`e_j`; a negative row is never labelled:
+    Rows that were labelled at one chance and not at another show how often positives are missed, so
+    the share of positives is identified even if no row is surely positive. This is the occupancy
+    model of ecology (MacKenzie et al. 2002; ``occu`` of R's *unmarked*), fitted by maximum
+    likelihood.
 
-    .. math::
-
-        P(s_1, \dots, s_J|x) = f(x) \prod_j e_j^{s_j} (1-e_j)^{1-s_j}
-            + (1 - f(x))\,[\text{no } s_j = 1].
-
-    This is the occupancy model of ecology (MacKenzie et al. 2002; ``occu`` of R's *unmarked*), by
-    maximum likelihood. Rows that were labelled at one chance and not at another tell the
-    propensity, so ``f`` and ``e`` are identified without any row that is surely positive.
-
-    **Assumptions.** The class of a row does not change between chances, and chances are
-    independent given the class and the attributes; :func:`sarlearn.inspection.history_test` looks
-    at the latter.
+    It assumes that the class of a row does not change between chances, and that chances are
+    independent given the class and the attributes. :func:`sarlearn.inspection.history_test` checks
+    the latter.
 
     Parameters
     ----------
@@ -110,7 +103,7 @@ class RepeatedSARClassifier(PUClassifier):
 
     See Also
     --------
-    SAREMClassifier : One chance per row.
+    SAREMClassifier : The paper's method.
 
     Examples
     --------

@@ -29,19 +29,13 @@ MOST_CANDIDATES = 2_000
 
 
 class SARClassifier(LearnsPropensity):
-    r"""Classifier, propensity and class prior from positives whose labels are a biased sample.
+    r"""Learn who is positive, who gets labelled, and how many positives there are, together.
 
-    Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`: ``f`` is the probability of the class, ``e`` the
-    chance that a positive is labelled. A linear model and boosted trees score each row by models
-    that have not seen it; one label model then combines the scores with a logistic ``e``,
-
-    .. math::
-
-        P(s=1|x) = \sigma(\textstyle\sum_j a_j g_j + b)\,\sigma(\phi \cdot x_e + c),
-        \qquad a_j \ge 0,
-
-    whose maximum likelihood gives the class prior, ``e``, and the standard error behind
-    ``class_prior_range_``. The user guide has the recipe and how well it does.
+    The learner to start with where only positives carry labels and the labelled ones are a biased
+    sample. It models :math:`P(s=1|x) = f(x)\,e(x_e)`: ``f`` is the probability that a row is
+    positive, ``e`` the propensity, which is the probability that a positive row is labelled and
+    depends on the columns :math:`x_e` that you name. ``class_prior_range_`` and ``certainty_`` say
+    how far the labels determine the share of positives. The user guide explains the algorithm.
 
     Parameters
     ----------

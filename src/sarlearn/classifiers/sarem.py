@@ -33,20 +33,13 @@ from sarlearn.exceptions import DataWarning, TrustWarning, warn
 
 
 class SAREMClassifier(LearnsPropensity):
-    r"""Classifier and propensity learned together from biased labels (SAR-EM).
+    r"""The paper's method (SAR-EM): classifier and propensity by expectation maximisation.
 
-    Rows follow :math:`P(s=1|x) = f(x)\,e(x_e)`, with the class probability
-    :math:`f(x) = P(y=1|x)` and the propensity :math:`e(x_e) = P(s=1|y=1,x_e)`, a function of the
-    propensity attributes :math:`x_e`. EM alternates, with decay :math:`d`,
-
-    .. math::
-
-        q = \frac{f\,(1 - d e)}{f\,(1 - d e) + 1 - f} \text{ where unlabelled},\quad
-        q = 1 \text{ where labelled};\qquad
-        f \leftarrow \operatorname{fit}(x, q),\quad
-        e \leftarrow \operatorname{fit}(x_e, s; \text{weights } q).
-
-    Without propensity attributes this is SCAR: one label frequency for all positives.
+    For results like those of Bekker and Davis (2018), and for comparisons with them.
+    :class:`SARClassifier` is more accurate and says how sure it is. It models :math:`P(s=1|x) =
+    f(x)\,e(x_e)` with the class probability ``f`` and the propensity ``e``, by default logistic
+    regressions. Without propensity attributes every positive has the same chance of a label (SCAR).
+    The user guide has the algorithm.
 
     Parameters
     ----------
@@ -117,9 +110,8 @@ class SAREMClassifier(LearnsPropensity):
 
     See Also
     --------
-    SARClassifier : One label model on several class models: the advised learner.
-    KnownPropensityClassifier :
-        Classifier learned from biased labels whose propensity is known (SAR-e, SCAR-c).
+    SARClassifier : The learner to start with.
+    KnownPropensityClassifier : Where the propensity is known.
 
     References
     ----------

@@ -16,15 +16,11 @@ from sarlearn.exceptions import DataWarning
 
 
 class SCARClassifier(LearnsPropensity):
-    r"""Classifier for labels that fall completely at random among the positives (SCAR).
+    """Learn a classifier where every positive is equally likely to be labelled (SCAR).
 
-    With one label frequency :math:`c = P(s=1|y=1)`,
-
-    .. math::
-
-        P(s=1|x) = c\,f(x),
-
-    so a class-prior estimator gives c, and a learner with the known propensity c gives f.
+    A class-prior estimator of your choice finds the label frequency, and a learner with this known
+    propensity finds the class probabilities. ``SARClassifier()`` makes the same assumption with its
+    own estimate of the class prior.
 
     Parameters
     ----------
@@ -60,11 +56,9 @@ class SCARClassifier(LearnsPropensity):
 
     See Also
     --------
-    SAREMClassifier : Classifier and propensity learned together from biased labels (SAR-EM).
-    sarlearn.inspection.scar_test :
-        Test one label frequency for all positives (SCAR) against one that follows attributes.
-    sarlearn.priors.compare_priors :
-        Estimate the class prior with several methods and say whether they agree.
+    SAREMClassifier : The paper's method.
+    sarlearn.inspection.scar_test : Test whether labels fall at random (SCAR).
+    sarlearn.priors.compare_priors : Several estimators side by side.
 
     Notes
     -----

@@ -52,7 +52,7 @@ class BootstrapResult(ShownInNotebooks):
 
     See Also
     --------
-    bootstrap : Intervals for what a fitted model says, from refits to resampled rows.
+    bootstrap : Confidence intervals from resampled rows.
     """
 
     estimates: dict[str, np.ndarray]
@@ -209,24 +209,21 @@ def bootstrap(
     n_jobs: int | None = None,
     random_state=None,
 ) -> BootstrapResult:
-    r"""Intervals for what a fitted model says, from refits to resampled rows.
+    """Confidence intervals for what a fitted model says, from refits to resampled rows.
 
-    For a quantity :math:`t`: :math:`t^*_b = t(\text{rows drawn with replacement})`, with the
-    percentile interval and the bias-corrected, accelerated one (BCa; acceleration by leaving out
-    groups of rows in turn, up to 500 rows or groups; of more it is too small to matter).
+    Rows are drawn with replacement and the model is fitted again. Each quantity gets the percentile
+    interval and the bias-corrected, accelerated one (BCa; its acceleration comes from leaving out
+    groups of rows in turn, for up to 500 rows or groups, above which it is too small to matter).
 
     **Assumption.** Rows are independent, and the model is right: an interval says how much the
-    estimate would vary, not how far a wrong propensity, class model or ``decay`` below 1 shifts it.
-    The steps of a pipeline before the last stay as they were fitted.
+    estimate would vary with other rows, not how far a wrong propensity, a wrong class model or a
+    ``decay`` below 1 shifts it. With ``decay=0.9`` the intervals of SAR-EM are narrow and lie
+    beside the truth.
 
-    **Measured** (``experiments/VERDICTS.md``; 2,000 rows, both models right): with ``decay=1``
-    the 95 % intervals held class prior and label frequency in 93 to 95 % of 500 data sets. With
-    ``decay=0.9`` the class prior came out 0.06 too high, and its intervals held the truth in 22 %
-    of 50: they are about the wrong value.
-
-    Each refit runs as ``fit`` would. Those of :class:`~sarlearn.SARClassifier` keep what the fit
-    chose by held-out labels (the penalty, rounds of boosting and where they begin), which spares
-    most of the time. They hold the rows of a group out together, as well as those drawn twice.
+    Refits of :class:`~sarlearn.SARClassifier` keep what the fit chose by held-out labels (the
+    penalty, rounds of boosting and where they begin), which saves most of the time; they hold out
+    the rows of a group together, and rows that were drawn twice. Steps of a pipeline before the
+    last stay as they were fitted.
 
     Parameters
     ----------
@@ -253,7 +250,7 @@ def bootstrap(
 
     See Also
     --------
-    sensitivity : Class prior, label frequency and ranking over other choices than the model's.
+    sensitivity : The class prior if every propensity were off by a factor.
 
     Examples
     --------

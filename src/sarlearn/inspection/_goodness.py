@@ -56,7 +56,7 @@ class GoodnessOfFit:
 
     See Also
     --------
-    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
+    goodness_of_fit : Compare the labels with what the model expects.
     """
 
     misfit: float
@@ -139,16 +139,16 @@ def _bars(ax, table: dict[str, np.ndarray], key: str, words: str) -> None:
 
 
 def goodness_of_fit(model, X, s, *, n_bins: int = 10, groups=None) -> GoodnessOfFit:
-    r"""Compare the labels with what the model expects, and look for what it lacks.
+    r"""Compare the labels with what the model expects, and look for what it misses.
 
-    :math:`P(s=1|x) = f(x)\,e(x)` can be held against the labels seen, whatever the true classes
-    are. Observed and expected labels are compared over strata of ``f`` and ``e``; score tests ask
-    whether a column that was not named belongs into ``e``, and whether a linear ``f`` lacks the
-    square of one; and each column alone is asked whether it nearly determines the label.
+    :math:`P(s=1|x) = f(x)\,e(x)` can be compared with the labels although the true classes are
+    unknown. Observed and expected labels are compared over strata of ``f`` and ``e``; score tests
+    ask whether a column that was not named belongs in ``e``, and whether a linear ``f`` lacks a
+    square; and each column alone is asked whether it nearly determines the label.
 
-    **What it cannot see.** A good fit does not show that the two factors are separated correctly:
-    a driver of labelling that the class model absorbs fits as well, and so does another level of
-    the propensity where no row is surely positive.
+    **What it cannot see.** A good fit does not show that class and propensity are separated
+    correctly: a driver of labelling that the class model absorbs fits as well, and so does another
+    level of the propensity where no row is surely positive.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10, groups=None) -> GoodnessOf
 
     See Also
     --------
-    relative_prevalence : What stays identified where the class prior is not.
+    relative_prevalence : Compare groups; needs no class prior.
 
     Examples
     --------

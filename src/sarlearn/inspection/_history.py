@@ -37,8 +37,7 @@ class HistoryTestResult:
 
     See Also
     --------
-    history_test :
-        Compare the histories of labels with what the model expects (MacKenzie and Bailey 2004).
+    history_test : Test whether chances are independent.
     """
 
     p_value: float
@@ -68,10 +67,12 @@ class HistoryTestResult:
 def history_test(
     model: RepeatedSARClassifier, X, s, chances=None, *, n_draws: int = 99, random_state=None
 ) -> HistoryTestResult:
-    """Compare the histories of labels with what the model expects (MacKenzie and Bailey 2004).
+    """Test whether a row's chances to be labelled are independent, as the model assumes.
 
-    The null distribution is simulated: labels are drawn from the model and the model is fitted
-    again to each draw. Offsets and sample weights of the fit are not used here.
+    Counts of the histories of labels (``010``, ``110``, ...) are compared with what the model
+    expects (MacKenzie and Bailey 2004). The null distribution is simulated: labels are drawn from
+    the model, and the model is fitted again to each draw. Offsets and sample weights of the fit are
+    not used.
 
     Parameters
     ----------
@@ -91,9 +92,8 @@ def history_test(
 
     See Also
     --------
-    sarlearn.RepeatedSARClassifier :
-        Classifier and propensity where every row has several chances to be labelled.
-    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
+    sarlearn.RepeatedSARClassifier : Where every row has several chances to be labelled.
+    goodness_of_fit : Compare the labels with what the model expects.
 
     Examples
     --------

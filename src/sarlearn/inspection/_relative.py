@@ -43,7 +43,7 @@ class RelativePrevalence:
 
     See Also
     --------
-    relative_prevalence : Share of positives by group, relative to other rows, with intervals.
+    relative_prevalence : Compare groups; needs no class prior.
     """
 
     by: str
@@ -89,20 +89,20 @@ class RelativePrevalence:
 def relative_prevalence(
     model, X, s, by=None, *, reference=None, level: float = 0.95
 ) -> RelativePrevalence:
-    r"""Share of positives by group, relative to other rows, with intervals.
+    r"""Compare the share of positives between groups, with confidence intervals.
 
-    A model whose level is not identified, :math:`P(s=1|x) = (k f)\,(e/k)` with ``k`` open, still
-    says how groups compare: the ratio of
+    Groups can be compared even where the level is not identified, since :math:`P(s=1|x) = (k
+    f)\,(e/k)` holds for many ``k``: the ratio between groups of
 
     .. math::
 
         \hat\pi_G = \frac{1}{n_G} \sum_{i \in G} \frac{s_i}{\hat e_i}
 
-    between groups does not change with ``k``. The intervals count the chance in the labels and in
-    the propensity's coefficients (influence functions of the label model).
+    does not change with ``k``. The intervals account for chance in the labels and in the
+    coefficients of the propensity (influence functions of the label model).
 
     **Assumption.** The propensity depends on the attributes that were named, in the form of its
-    model. A driver of labelling that was left out and differs between the groups shows as a
+    model. A driver of labelling that was left out and differs between the groups appears as a
     difference of the groups.
 
     Parameters
@@ -126,7 +126,7 @@ def relative_prevalence(
 
     See Also
     --------
-    sarlearn.inspection.goodness_of_fit : Whether the model explains the labels at all.
+    sarlearn.inspection.goodness_of_fit : Compare the labels with what the model expects.
 
     Examples
     --------

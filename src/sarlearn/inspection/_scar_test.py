@@ -51,8 +51,7 @@ class SCARTestResult(ShownInNotebooks):
 
     See Also
     --------
-    scar_test :
-        Test one label frequency for all positives (SCAR) against one that follows attributes.
+    scar_test : Test whether labels fall at random (SCAR).
     """
 
     statistic: float
@@ -117,22 +116,24 @@ def scar_test(
     n_jobs: int | None = None,
     random_state=None,
 ) -> SCARTestResult:
-    r"""Test one label frequency for all positives (SCAR) against one that follows attributes.
+    r"""Test whether all positives are equally likely to be labelled (SCAR).
+
+    The statistic is the likelihood ratio of a propensity that follows the attributes and of a
+    constant one,
 
     .. math::
 
         \Lambda = 2\,\Bigl(\max_{f,\,e(x_e)} \ell - \max_{f,\,e \equiv c} \ell\Bigr),\qquad
         \ell = \sum_i s_i \log f_i e_i + (1 - s_i) \log (1 - f_i e_i)
 
-    Labels are simulated from the fitted SCAR model and both models are refitted each time; the
-    p-value is the share of simulated data sets with a :math:`\Lambda` as large (parametric
-    bootstrap). The chi-square approximation is not offered: it rejects too often with several
-    attributes.
+    Labels are simulated from the fitted SCAR model and both models are fitted to them; the p-value
+    is the share of simulated data sets with a :math:`\Lambda` at least as large (parametric
+    bootstrap).
 
     **Assumption.** The logit of ``f`` is linear in the columns of ``X`` (plus a boosted score with
-    ``flexible=True``). A wrong ``f`` can mimic a propensity: a rejection then says that this ``f``
-    with constant propensity does not fit. **What it cannot see**: a propensity that follows the
-    class probability itself, where a steeper ``f`` explains the labels as well.
+    ``flexible=True``). Where it is not, a rejection says that this ``f`` does not fit with a
+    constant propensity. **What it cannot see**: a propensity that follows the class probability
+    itself, where a steeper ``f`` explains the labels as well.
 
     Parameters
     ----------
@@ -166,9 +167,8 @@ def scar_test(
 
     See Also
     --------
-    select_propensity_features :
-        Weigh which columns labelling may follow, by fits that name different ones.
-    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
+    select_propensity_features : Weigh which columns labelling may depend on.
+    goodness_of_fit : Compare the labels with what the model expects.
 
     Examples
     --------

@@ -38,8 +38,7 @@ class PropensitySelection:
 
     See Also
     --------
-    select_propensity_features :
-        Weigh which columns labelling may follow, by fits that name different ones.
+    select_propensity_features : Weigh which columns labelling may depend on.
     """
 
     weights: dict[str, float]
@@ -79,15 +78,16 @@ class PropensitySelection:
 def select_propensity_features(
     X, s, candidates=None, *, groups=None, random_state=None
 ) -> PropensitySelection:
-    """Weigh which columns labelling may follow, by fits that name different ones.
+    """Weigh which columns labelling may depend on, by fits that name different ones.
 
-    What ``SARClassifier("auto")`` averages, one by one: candidates are ranked by how much they move
-    the propensity beside held-out scores of linear models and trees, and fits that name the first
-    0, 1, 2, ... of them are weighed by ``exp(log-likelihood / 2 - columns)``.
+    These are the fits that ``SARClassifier("auto")`` averages: candidates are ranked by how much
+    they move the propensity beside held-out scores of linear models and trees, and fits that name
+    the first 0, 1, 2, ... of them get the weight ``exp(log-likelihood / 2 - columns)``.
 
-    **Assumption.** The class model follows the class closely enough that what it misses is
-    labelling. A class it gets wrong makes a column look like one that labelling follows. Leaving a
-    true one out costs far more than one too many: in doubt, name the whole shortlist.
+    **Assumption.** The class model is close enough to the truth that what it misses is due to
+    labelling; where it is wrong, a column may look like one that labelling depends on. Leaving out
+    a column that matters costs far more than naming one too many: in doubt, name the whole
+    shortlist.
 
     Parameters
     ----------
@@ -110,9 +110,8 @@ def select_propensity_features(
 
     See Also
     --------
-    scar_test :
-        Test one label frequency for all positives (SCAR) against one that follows attributes.
-    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
+    scar_test : Test whether labels fall at random (SCAR).
+    goodness_of_fit : Compare the labels with what the model expects.
 
     Examples
     --------

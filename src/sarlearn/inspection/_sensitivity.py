@@ -34,7 +34,7 @@ class ScaledPropensity:
 
     See Also
     --------
-    sensitivity : Class prior and scores if every propensity were off by a factor.
+    sensitivity : The class prior if every propensity were off by a factor.
     """
 
     factor: float
@@ -58,7 +58,7 @@ class SensitivityResult(ShownInNotebooks):
 
     See Also
     --------
-    sensitivity : Class prior and scores if every propensity were off by a factor.
+    sensitivity : The class prior if every propensity were off by a factor.
     """
 
     class_prior: float
@@ -106,14 +106,12 @@ def sensitivity(
     *,
     factors: Sequence[float] = (0.8, 0.9, 1.0, 1.1, 1.25),
 ) -> SensitivityResult:
-    r"""Class prior and scores if every propensity were off by a factor.
+    r"""Show class prior and scores if every propensity were off by a factor.
 
-    The propensity is scaled, :math:`e_k = \min(k\,\hat e, 1)` for each factor :math:`k`: the
-    class model is fitted anew with it known, that of other learners than SAR-EM by slope and
-    level of its logit; and the model's own predictions are scored with it.
-
-    **Assumption.** None is tested: it shows what would be concluded under other propensities, each
-    taken as true in turn. Other settings are other models: fit them, and compare.
+    For each factor ``k`` the propensity is set to :math:`\min(k\,\hat e, 1)` and taken as known:
+    the class model is fitted anew (for learners other than SAR-EM by slope and level of its logit),
+    and the model's own predictions are scored. Nothing is tested: each propensity is taken as true
+    in turn.
 
     Parameters
     ----------
@@ -131,7 +129,7 @@ def sensitivity(
 
     See Also
     --------
-    bootstrap : Intervals for what a fitted model says, from refits to resampled rows.
+    bootstrap : Confidence intervals from resampled rows.
 
     Examples
     --------

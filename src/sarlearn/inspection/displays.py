@@ -21,11 +21,11 @@ from sarlearn._view.style import (
 
 
 class PropensityDisplay:
-    """Who gets labelled: ``e_j(v) = mean_i e(x_i with x_ij = v)`` for one attribute j.
+    """How the chance of a label depends on one attribute (partial dependence).
 
-    The average over rows of the propensity when the attribute alone is set to ``v`` (partial
-    dependence). A number is drawn as a curve, with the range of the middle 80 % of rows; words,
-    truth values and numbers with few values as bars.
+    The mean propensity over rows when this attribute alone is set to each value. A number is drawn
+    as a curve, with the range of the middle 80 % of rows; words, truth values and numbers with few
+    values as bars.
 
     Parameters
     ----------
@@ -45,9 +45,8 @@ class PropensityDisplay:
 
     See Also
     --------
-    ProbabilityDisplay : Who is positive: ``f_j(v) = mean_i f(x_i with x_ij = v)`` for one column j.
-    select_propensity_features :
-        Weigh which columns labelling may follow, by fits that name different ones.
+    ProbabilityDisplay : The same for the class probability.
+    select_propensity_features : Weigh which columns labelling may depend on.
 
     Examples
     --------
@@ -133,10 +132,10 @@ class PropensityDisplay:
 
 
 class ProbabilityDisplay(PropensityDisplay):
-    """Who is positive: ``f_j(v) = mean_i f(x_i with x_ij = v)`` for one column j.
+    """How the class probability depends on one column (partial dependence).
 
-    The partial dependence of the class probability, drawn as :class:`PropensityDisplay` draws that
-    of the propensity.
+    The mean of ``f`` over rows when this column alone is set to each value, drawn as
+    :class:`PropensityDisplay` draws that of the propensity.
 
     Parameters
     ----------
@@ -156,9 +155,8 @@ class ProbabilityDisplay(PropensityDisplay):
 
     See Also
     --------
-    PropensityDisplay :
-        Who gets labelled: ``e_j(v) = mean_i e(x_i with x_ij = v)`` for one attribute j.
-    goodness_of_fit : Compare the labels with what the model expects, and look for what it lacks.
+    PropensityDisplay : The same for the propensity.
+    goodness_of_fit : Compare the labels with what the model expects.
 
     Examples
     --------

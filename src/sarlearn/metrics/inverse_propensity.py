@@ -41,8 +41,7 @@ class IPWScores:
 
     See Also
     --------
-    ipw_scores :
-        Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
+    ipw_scores : All scores, with standard errors.
     """
 
     scores: dict[str, float]
@@ -71,9 +70,9 @@ class IPWScores:
 
 
 def ipw_scores(s, y_prob, propensity, *, threshold: float = 0.5) -> IPWScores:
-    r"""Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
+    r"""Recall, precision, F1, accuracy, Brier, ROC AUC and average precision without true classes.
 
-    With :math:`v_i = s_i / e_i` and the prediction :math:`\hat y_i`:
+    With the weights :math:`v_i = s_i / e_i` and the prediction :math:`\hat y_i`,
 
     .. math::
 
@@ -82,17 +81,12 @@ def ipw_scores(s, y_prob, propensity, *, threshold: float = 0.5) -> IPWScores:
         F_1 = \frac{2 \sum v \hat y}{\sum v + \sum \hat y},\quad
         \text{accuracy} = \overline{v \hat y + (1-v)(1-\hat y)}
 
-    and likewise for the others. Standard errors are those of the linearised estimates, rows taken
-    as independent.
+    and likewise for the others. Standard errors are those of the linearised estimates, for
+    independent rows.
 
     **Assumption.** The propensities are right (known, or estimated on other rows), none is 0 where
-    a positive may be, and labels are only given to positives. Rows must not have been used to fit
-    the classifier. A score can leave [0, 1] by chance.
-
-    **Measured** on 500 simulated sets of 2,000 held-out rows (``experiments/VERDICTS.md``): with
-    the true propensities every score is unbiased, within 0.6 standard errors; with SAR-EM's, whose
-    form was not quite the true one, ROC AUC came out 0.03 too high, precision 0.06 and average
-    precision 0.07, and scores spread up to three and a half times as far. If the propensities are
+    a positive may be, and only positives are labelled. Rows must not have been used to fit the
+    classifier. Scores are unbiased then, and can leave [0, 1] by chance; with propensities that are
     a guess, so are the scores.
 
     Parameters
@@ -114,8 +108,8 @@ def ipw_scores(s, y_prob, propensity, *, threshold: float = 0.5) -> IPWScores:
 
     See Also
     --------
-    ipw_score : One of them, for classes or scores of any learner.
-    ipw_scorer : A scikit-learn scorer that gets ``propensity`` routed: tuning on labels alone.
+    ipw_score : One of them.
+    ipw_scorer : A scorer for searches.
     observed_log_likelihood : How well the labels are explained.
 
     Examples
@@ -156,9 +150,9 @@ def ipw_scores(s, y_prob, propensity, *, threshold: float = 0.5) -> IPWScores:
 
 
 def ipw_score(s, y_pred, propensity, *, metric: str = "f1") -> float:
-    """One score without true classes, of classes or scores that any learner predicts.
+    """One of the scores of :func:`ipw_scores`, for predictions of any learner.
 
-    Formulas and assumption are those of :func:`ipw_scores`, which has standard errors, too.
+    Formulas and assumptions are those of :func:`ipw_scores`, which also has standard errors.
 
     Parameters
     ----------
@@ -180,9 +174,8 @@ def ipw_score(s, y_pred, propensity, *, metric: str = "f1") -> float:
 
     See Also
     --------
-    ipw_scores :
-        Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
-    ipw_scorer : A scikit-learn scorer that gets ``propensity`` routed: tuning on labels alone.
+    ipw_scores : All scores, with standard errors.
+    ipw_scorer : A scorer for searches.
 
     Examples
     --------
@@ -212,7 +205,7 @@ def ipw_score(s, y_pred, propensity, *, metric: str = "f1") -> float:
 
 
 def ipw_scorer(metric: str = "f1"):
-    """A scikit-learn scorer that gets ``propensity`` routed: tuning on labels alone.
+    """Make a scikit-learn scorer that uses propensities, to tune on labels alone.
 
     Parameters
     ----------
@@ -227,8 +220,7 @@ def ipw_scorer(metric: str = "f1"):
 
     See Also
     --------
-    ipw_scores :
-        Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
+    ipw_scores : All scores, with standard errors.
 
     Examples
     --------

@@ -10,9 +10,9 @@ from sarlearn.exceptions import warn
 
 
 def probabilistic_precision_score(y_true, y_prob, *, sample_weight=None) -> float:
-    """``tp / (tp + fp)`` with ``tp = mean(p y)``, ``fp = mean(p (1-y))``: no threshold.
+    """Precision that counts each row with its probability, without a threshold.
 
-    Each row counts as positive with its probability ``p``.
+    ``tp / (tp + fp)`` with ``tp = mean(p y)`` and ``fp = mean(p (1-y))``.
 
     Parameters
     ----------
@@ -44,9 +44,10 @@ def probabilistic_precision_score(y_true, y_prob, *, sample_weight=None) -> floa
 
 
 def probabilistic_recall_score(y_true, y_prob, *, sample_weight=None) -> float:
-    """``tp / (tp + fn)`` with ``tp = mean(p y)``, ``fn = mean((1-p) y)``: no threshold.
+    """Recall that counts each row with its probability, without a threshold.
 
-    It is the mean predicted probability over the true positives.
+    ``tp / (tp + fn)`` with ``tp = mean(p y)`` and ``fn = mean((1-p) y)``: the mean predicted
+    probability of the true positives.
 
     Parameters
     ----------
@@ -78,11 +79,11 @@ def probabilistic_recall_score(y_true, y_prob, *, sample_weight=None) -> float:
 
 
 def probabilistic_f1_score(y_true, y_prob, *, sample_weight=None) -> float:
-    """``2 tp / (2 tp + fp + fn)``, counted with probabilities: no threshold.
+    """F1 that counts each row with its probability, without a threshold.
 
-    ``tp = mean(p y)``, ``fp = mean(p (1-y))`` and ``fn = mean((1-p) y)``. The F1 of Bekker and
-    Davis (2018): the harmonic mean of the probabilistic precision and recall. For probabilities
-    that are all 0 or 1 it is the ordinary F1.
+    ``2 tp / (2 tp + fp + fn)`` with ``tp = mean(p y)``, ``fp = mean(p (1-y))`` and ``fn =
+    mean((1-p) y)``, as in Bekker and Davis (2018). For probabilities that are all 0 or 1 it is the
+    ordinary F1.
 
     Parameters
     ----------
@@ -127,10 +128,10 @@ def probabilistic_f1_score(y_true, y_prob, *, sample_weight=None) -> float:
 
 
 def propensity_accuracy_score(y_true, s, propensity, *, sample_weight=None) -> float:
-    """``mean over y=1 of (1 - |e - s|)``: how well the propensity foretells the labels.
+    """How well the propensity predicts which positives are labelled.
 
-    The propensity score accuracy of Bekker and Davis (2018). It compares a probability with a draw
-    from it, so the true propensity does not reach 1 (about 0.65 in the paper's experiments).
+    ``mean over y=1 of (1 - |e - s|)``, the propensity score accuracy of Bekker and Davis (2018). It
+    compares a probability with a draw from it, so even the true propensity does not reach 1.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def propensity_accuracy_score(y_true, s, propensity, *, sample_weight=None) -> f
 
     See Also
     --------
-    propensity_mean_absolute_error : The distance of predicted from true propensities.
+    propensity_mean_absolute_error : Distance from the true propensities.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def propensity_accuracy_score(y_true, s, propensity, *, sample_weight=None) -> f
 def propensity_mean_absolute_error(
     propensity_true, propensity, *, y_true=None, sample_weight=None
 ) -> float:
-    """``mean |e_hat - e|``: the distance of predicted from true propensities.
+    """Mean absolute difference of predicted and true propensities.
 
     Parameters
     ----------
@@ -187,8 +188,8 @@ def propensity_mean_absolute_error(
 
     See Also
     --------
-    propensity_accuracy_score : How well the propensity foretells the labels.
-    class_prior_error : The error of an estimated class prior, with its sign.
+    propensity_accuracy_score : How well the labels are predicted.
+    class_prior_error : Error of a class prior, with its sign.
 
     Examples
     --------
@@ -207,9 +208,9 @@ def propensity_mean_absolute_error(
 
 
 def class_prior_error(y_true, class_prior, *, sample_weight=None) -> float:
-    """``alpha_hat - mean(y)``: the error of an estimated class prior, with its sign.
+    """Error of an estimated class prior, with its sign: ``class_prior - mean(y)``.
 
-    Negative: too few positives found. The papers report the absolute value.
+    Negative where too few positives are found.
 
     Parameters
     ----------
@@ -227,9 +228,8 @@ def class_prior_error(y_true, class_prior, *, sample_weight=None) -> float:
 
     See Also
     --------
-    propensity_mean_absolute_error : The distance of predicted from true propensities.
-    sarlearn.priors.compare_priors :
-        Estimate the class prior with several methods and say whether they agree.
+    propensity_mean_absolute_error : Distance from the true propensities.
+    sarlearn.priors.compare_priors : Several estimators side by side.
 
     Examples
     --------
@@ -247,11 +247,11 @@ def class_prior_error(y_true, class_prior, *, sample_weight=None) -> float:
 def observed_log_likelihood(
     s, y_prob, propensity, *, sample_weight=None, normalize: bool = False
 ) -> float:
-    """``sum_i s_i log(f_i e_i) + (1 - s_i) log(1 - f_i e_i)``: how well the labels are explained.
+    """Log-likelihood of the labels, given class probabilities and propensities.
 
-    ``f`` is the class probability, ``e`` the propensity: ``P(s=1|x) = f e``. What SAR-EM with
-    ``decay=1`` maximises. It cannot tell a good model from ``e = 1, f = P(s=1|x)``, so it compares
-    fits, it does not choose between settings.
+    ``sum_i s_i log(f_i e_i) + (1 - s_i) log(1 - f_i e_i)``, since ``P(s=1|x) = f e``. It compares
+    fits, but cannot choose between settings: ``e = 1, f = P(s=1|x)`` always explains the labels as
+    well.
 
     Parameters
     ----------
@@ -273,10 +273,8 @@ def observed_log_likelihood(
 
     See Also
     --------
-    ipw_scores :
-        Recall, precision, F1, accuracy, Brier, ROC AUC and average precision from labels alone.
-    sarlearn.inspection.goodness_of_fit :
-        Compare the labels with what the model expects, and look for what it lacks.
+    ipw_scores : All scores, with standard errors.
+    sarlearn.inspection.goodness_of_fit : Compare the labels with what the model expects.
 
     Examples
     --------

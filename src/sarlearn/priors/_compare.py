@@ -76,7 +76,7 @@ class PriorComparison:
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    compare_priors : Several estimators side by side.
     """
 
     rows: list[PriorRow]
@@ -133,9 +133,9 @@ def compare_priors(
     groups=None,
     random_state=None,
 ) -> PriorComparison:
-    """Estimate the class prior with several methods and say whether they agree.
+    """Estimate the class prior by several methods, and say whether they agree.
 
-    The methods that read scores share one set, computed once.
+    Methods that read scores share one set of them, computed once.
 
     Parameters
     ----------
@@ -167,8 +167,7 @@ def compare_priors(
 
     See Also
     --------
-    sarlearn.SCARClassifier :
-        Classifier for labels that fall completely at random among the positives (SCAR).
+    sarlearn.SCARClassifier : Where every positive is equally likely to be labelled.
 
     Examples
     --------

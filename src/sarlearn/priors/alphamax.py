@@ -18,20 +18,19 @@ HALVINGS = 60  # what is left of [-1, 1] is then a rounding
 
 
 class AlphaMax(ScorePriorEstimator):
-    """AlphaMax [1]_: the largest share of positives that costs no likelihood.
+    """AlphaMax: the largest share of positives that costs no likelihood.
 
     With histograms of the score, ``w_i`` and ``p_i`` the shares of unlabelled and labelled rows in
-    bin i, split the unlabelled histogram into a part ``z`` of weight a and a rest::
+    bin i, split the unlabelled histogram into a part ``z`` of weight ``a`` and a rest [1]_::
 
         LL(a) = max over z of sum p_i log(z_i/a) + sum w_i log(w_i - z_i + a p_i),
                 0 <= z_i <= w_i, sum z_i = a
 
-    LL is flat up to kappa and then falls; the estimate is its elbow, found by lines that support
-    the curve from below. Each a has a closed form up to one multiplier; all are solved at once.
-    Steps of 0.01 see no elbow below 0.1 or above 0.9, so log-spaced points are added below 0.1,
-    and above 0.9 when the elbow is at 0.85 or higher; in between, a second search in steps of
-    0.004 starts from the first. With few labelled rows (below 100) the histogram is coarse and
-    the estimate erratic.
+    ``LL`` is flat up to kappa and then falls; the estimate is its elbow, found by lines that
+    support the curve from below. ``a`` runs over a grid of step 0.01, with log-spaced points below
+    0.1, and above 0.9 when the elbow is at 0.85 or higher; in between, a second search in steps of
+    0.004 starts from the first. With fewer than 100 labelled rows the histogram is coarse and the
+    estimate erratic.
 
     Parameters
     ----------
@@ -61,8 +60,8 @@ class AlphaMax(ScorePriorEstimator):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
-    AlphaMaxN : AlphaMax for noisy positives: some labelled rows are in fact negative.
+    compare_priors : Several estimators side by side.
+    AlphaMaxN : For noisy labels.
 
     References
     ----------
@@ -101,18 +100,19 @@ class AlphaMax(ScorePriorEstimator):
 
 
 class AlphaMaxN(AlphaMax):
-    """AlphaMax for noisy positives [1]_: some labelled rows are in fact negative.
+    """AlphaMax for noisy labels: some labelled rows are in fact negative.
 
-    Run AlphaMax both ways on the same scores, ``a_U`` the share of the labelled distribution in
-    the unlabelled rows and ``1 - a_P`` that of the unlabelled distribution in the labelled rows::
+    AlphaMax runs both ways on the same scores [1]_; with ``a_U`` the share of the labelled
+    distribution in the unlabelled rows and ``1 - a_P`` that of the unlabelled distribution in the
+    labelled rows::
 
         kappa = a_U a_P / (1 - a_U (1 - a_P))      purity = a_P / (1 - a_U (1 - a_P))
 
     It needs a region of positives only *and* one of negatives only. With clean labels use
-    `AlphaMax`: noise in the second run lowers kappa.
+    :class:`AlphaMax`: noise in the second run lowers kappa.
 
-    Because labelled rows may be negative, ``alpha = q purity + (1 - q) kappa`` and
-    ``c = q purity / alpha``: here the class prior can be below the labelled share q.
+    Because labelled rows may be negative, ``alpha = q purity + (1 - q) kappa`` and ``c = q purity /
+    alpha``: the class prior can be below the share ``q`` of labelled rows.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ class AlphaMaxN(AlphaMax):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
-    AlphaMax : The largest share of positives that costs no likelihood.
+    compare_priors : Several estimators side by side.
+    AlphaMax : For labels without noise.
 
     References
     ----------

@@ -10,16 +10,17 @@ from sarlearn.priors._scores import ScorePriorEstimator
 
 
 class BestBinEstimator(ScorePriorEstimator):
-    """Best Bin Estimation [1]_: the suggested default.
+    """Best bin estimation (BBE): the share of labels among the rows with the highest scores.
 
-    With ``q_U(z)``, ``q_P(z)`` the shares of unlabelled and labelled rows scored z or higher,
-    choose the z with the smallest upper confidence bound::
+    The default of :class:`~sarlearn.SCARClassifier`. With ``q_U(z)`` and ``q_P(z)`` the shares of
+    unlabelled and labelled rows that score ``z`` or higher, choose the ``z`` with the smallest
+    upper confidence bound [1]_::
 
         q_U/q_P + (1 + gamma)/q_P * (sqrt(log(4/delta) / (2 n_U)) + sqrt(log(4/delta) / (2 n_P)))
 
-    and return ``kappa = q_U(z)/q_P(z)``. If some top bin of the scores holds positives only, the
-    ratio there is exactly kappa. Only the order of the scores counts: they need no calibration.
-    Where no bin is pure the estimate is a little too high.
+    and return ``kappa = q_U(z)/q_P(z)``. If the rows with the highest scores are all positive, this
+    ratio is exactly kappa; otherwise it is a little too high. Only the order of the scores counts,
+    so they need no calibration.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ class BestBinEstimator(ScorePriorEstimator):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
-    DEDPUL : Difference of estimated densities (DEDPUL).
+    compare_priors : Several estimators side by side.
+    DEDPUL : Compare densities of the scores.
 
     References
     ----------

@@ -15,16 +15,16 @@ MAX_GRID = 2**16
 
 
 class DEDPUL(ScorePriorEstimator):
-    """Difference of estimated densities (DEDPUL) [1]_.
+    """DEDPUL: compare the densities of the scores of labelled and unlabelled rows.
 
-    From the densities of the score among labelled and unlabelled rows take ``r = f_P/f_U`` at every
-    unlabelled row, smoothed and made monotone. With ``nu = 1 - kappa`` the share of negatives among
-    the unlabelled, each is negative with probability ``max(0, 1 - r (1 - nu))``, so::
+    From the densities take ``r = f_P/f_U`` at every unlabelled row, smoothed and made monotone
+    [1]_. With ``nu = 1 - kappa`` the share of negatives among the unlabelled, each is negative with
+    probability ``max(0, 1 - r (1 - nu))``, so::
 
         e(nu) = mean of max(0, 1 - r (1 - nu)) - nu
 
-    is zero at the truth. ``nu = 1`` is always a zero as well, and EM from ``nu = 0`` drifts there
-    where the mean of r is below 1; the estimate is then where e, among ``e < 0.05``, has its
+    is zero at the truth. It is also zero at ``nu = 1``, and EM from ``nu = 0`` drifts there where
+    the mean of ``r`` is below 1; the estimate is then where ``e``, among ``e < 0.05``, has its
     largest curvature.
 
     Parameters
@@ -52,8 +52,8 @@ class DEDPUL(ScorePriorEstimator):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
-    BestBinEstimator : Best Bin Estimation: the suggested default.
+    compare_priors : Several estimators side by side.
+    BestBinEstimator : The share of labels among the highest scores.
 
     References
     ----------

@@ -10,18 +10,18 @@ from sarlearn.priors._scores import ScorePriorEstimator
 
 
 class ElkanNoto(ScorePriorEstimator):
-    """Label frequency from a probabilistic classifier of labelled against unlabelled [1]_.
+    """The estimator of Elkan and Noto: the mean score of labelled rows is the label frequency.
 
-    With held-out scores ``g(x) ~ P(s=1 | x)`` and P the labelled rows::
+    With held-out scores ``g(x) ~ P(s=1 | x)`` and P the labelled rows [1]_::
 
         e1:  c = mean of g over P
         e2:  c = sum of g over P / sum of g over all rows
         e3:  c = max of g over all rows (here: its `quantile`)
 
-    and ``alpha = P(s=1) / c``. e1 assumes ``P(y=1 | x) = 1`` on every positive, so **it is biased
-    by design**: where the classes overlap ``g`` is smaller than c on positives, and the prior comes
-    out too high (by 0.03 to 0.06 even on well separated data). e3 with ``quantile=1`` rests
-    on the single most confident score, and comes out too low. Use it as the classical baseline.
+    and ``alpha = P(s=1) / c``. The classical baseline: e1 assumes ``P(y=1 | x) = 1`` on every
+    positive, so **it is biased** where the classes overlap: ``g`` is then smaller than c on
+    positives, and the class prior comes out too high. e3 with ``quantile=1`` rests on the single
+    largest score, and comes out too low.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class ElkanNoto(ScorePriorEstimator):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
-    TIcE : Tree Induction for c Estimation (TIcE).
+    compare_priors : Several estimators side by side.
+    TIcE : Bounds on the label frequency from a tree.
 
     References
     ----------

@@ -33,25 +33,22 @@ NO_DISTANCE = 1e-9  # below it, the solver's rounding
 
 
 class KernelMean(PriorEstimator):
-    """Kernel mean embedding with a gradient threshold (KM1, KM2) [1]_.
+    """Kernel mean embedding (KM1, KM2): how far labelled rows can be taken out of all.
 
-    Take lambda times the mixture U minus (lambda - 1) times the component P; up to
-    ``lambda = 1/(1 - kappa)`` this is a distribution. In the embedding of a Gaussian kernel::
+    ``lambda`` times the mixture U minus ``lambda - 1`` times the component P is a distribution up
+    to ``lambda = 1/(1 - kappa)`` [1]_. In the embedding of a Gaussian kernel::
 
         d(lambda) = min over distributions w of | lambda phi(U) + (1 - lambda) phi(P) - phi(w) |
 
-    is about zero up to there and then rises. The estimate is where its slope crosses a
-    threshold: KM1 takes ``0.8 d(1.05)/0.05 + 0.2 R``, R the distance of the two means; KM2
+    is about zero up to there and then rises. The estimate is where its slope crosses a threshold:
+    KM1 takes ``0.8 d(1.05)/0.05 + 0.2 R``, with R the distance of the two means; KM2
     ``1/sqrt(min(n_U, n_P))``, or KM1's where that exceeds ``0.9 R``. KM1 is the better one with few
     labelled rows.
 
-    The distance is a problem of non-negative least squares in a factor of the kernel; its slope
-    comes from the envelope theorem.
-
     Where the two means are no further apart than chance puts two samples of one distribution (a
-    test of level 0.01) the slopes are mostly noise, and a warning says so; `separated_` is then
-    false. The estimate is the method's all the same: such a test failing does not show that all
-    unlabelled rows are positive.
+    test of level 0.01), the slopes are mostly noise; a warning says so, and ``separated_`` is
+    false. The estimate is the method's all the same: such a test does not show that all unlabelled
+    rows are positive.
 
     Parameters
     ----------
@@ -91,8 +88,8 @@ class KernelMean(PriorEstimator):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
-    PenalizedL1 : Partial matching under the penalised L1 distance (pen-L1).
+    compare_priors : Several estimators side by side.
+    PenalizedL1 : Partial matching under a penalised L1 distance.
 
     References
     ----------

@@ -14,10 +14,10 @@ from sarlearn.priors._base import Estimate, PriorEstimator
 
 
 class LearnerPrior(PriorEstimator):
-    """The class prior that a learner finds: a learner with ``class_prior_``, and any labels.
+    """The class prior that a learner of this package finds, as an estimator among the others.
 
-    With propensity attributes in the learner the labels may be biased; the other estimators take
-    the labelled rows for a random sample of the positives.
+    Labels may be a biased sample if the learner has propensity attributes; the other estimators
+    take the labelled rows for a random sample of the positives.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class LearnerPrior(PriorEstimator):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
+    compare_priors : Several estimators side by side.
 
     Examples
     --------

@@ -23,15 +23,15 @@ MEDIAN_ROWS = 1000
 
 
 class PearsonDivergence(FoldPriorEstimator):
-    """Partial matching under the Pearson divergence (PE) [1]_.
+    """Partial matching (PE): scale the density of labelled rows until it fits that of all rows.
 
-    Scale the labelled density until it fits that of all rows::
+    The fit is by the Pearson divergence [1]_::
 
         PE(theta) = theta^2/2 * E_P[r] - theta + 1/2,   r = p(x | y=1) / p(x)
 
     so that ``alpha = 1 / E_P[r]``. The ratio is a least-squares fit with Gaussian bases at labelled
-    rows, its width and ridge chosen by cross-validation. ``E_P[r] <= 1/alpha``, equal only when
-    the classes are apart: overlap makes the estimate too high.
+    rows, its width and ridge chosen by cross-validation. ``E_P[r] <= 1/alpha``, with equality only
+    where the classes do not overlap: overlap makes the estimate too high.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class PearsonDivergence(FoldPriorEstimator):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
-    PenalizedL1 : Partial matching under the penalised L1 distance (pen-L1).
+    compare_priors : Several estimators side by side.
+    PenalizedL1 : Partial matching under a penalised L1 distance.
 
     References
     ----------

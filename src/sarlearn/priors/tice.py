@@ -16,19 +16,18 @@ N_ROUNDS = 2  # the second round reads the variance from the first one's answer
 
 
 class TIcE(FoldPriorEstimator):
-    """Tree Induction for c Estimation (TIcE) [1]_.
+    """Tree induction for c estimation (TIcE): bounds on the label frequency in parts of the data.
 
-    In any subdomain A with T rows, L of them labelled, ``P(s=1 | A) <= c``, so with probability
-    ``1 - delta``::
+    In any part A of the space with T rows, L of them labelled, ``P(s=1 | A) <= c``, so with
+    probability ``1 - delta`` [1]_::
 
         c >= L/T - sqrt(c (1 - c) (1 - delta) / (delta T))
 
-    and a subdomain of positives only makes it tight. A greedy tree on one fold finds subdomains
-    rich in labels; the other folds give the bound; the best bounds of the folds are averaged. Every
-    column is cut into four bins, so scaling a column changes nothing.
-
-    The slack of the bound makes the prior too high (by 0.03 on average on the reference cases), and
-    the maximum of many bounds can exceed c when few rows are labelled.
+    and the bound is tight where A holds positives only. A greedy tree on one fold finds parts that
+    are rich in labels; the other folds give the bound; the best bounds of the folds are averaged.
+    Every column is cut into four bins, so scaling a column changes nothing. The slack of the bound
+    makes the class prior too high, and the maximum of many bounds can exceed c where few rows are
+    labelled.
 
     Parameters
     ----------
@@ -70,8 +69,8 @@ class TIcE(FoldPriorEstimator):
 
     See Also
     --------
-    compare_priors : Estimate the class prior with several methods and say whether they agree.
-    ElkanNoto : Label frequency from a probabilistic classifier of labelled against unlabelled.
+    compare_priors : Several estimators side by side.
+    ElkanNoto : The mean score of labelled rows.
 
     References
     ----------

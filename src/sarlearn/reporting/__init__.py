@@ -23,8 +23,7 @@ class Report:
 
     See Also
     --------
-    sarlearn.report :
-        Report on a fitted model: who is positive, who gets labelled, and how sure that is.
+    sarlearn.report : The report as a page.
     """
 
     def __init__(self, summary: dict[str, Any]):
@@ -102,8 +101,7 @@ def report(
 
     See Also
     --------
-    sarlearn.reporting.summarize :
-        Everything a report says about a fitted model on a table, as plain values.
+    sarlearn.reporting.summarize : What a report says, as plain values.
 
     Examples
     --------

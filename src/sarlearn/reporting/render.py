@@ -24,9 +24,8 @@ def render(summary: dict[str, Any]) -> str:
 
     See Also
     --------
-    summarize : Everything a report says about a fitted model on a table, as plain values.
-    sarlearn.report :
-        Report on a fitted model: who is positive, who gets labelled, and how sure that is.
+    summarize : What a report says, as plain values.
+    sarlearn.report : The report as a page.
 
     Examples
     --------

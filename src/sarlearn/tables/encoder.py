@@ -44,15 +44,15 @@ OTHER, EMPTY = "(other)", "empty"
 class TableEncoder(  # type: ignore[call-arg]
     TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
-    """Read a data frame with mixed columns as a data frame of numbers.
+    """Turn a data frame with numbers, words, dates and gaps into a data frame of numbers.
 
-    For scikit-learn's and the paper's learners, which take numbers only;
-    :class:`~sarlearn.SARClassifier` reads tables in the same way by itself. A column of text that
-    is nearly all numbers is numeric: decimal commas, thousands separators, percent and currency
-    signs are understood, and cells that are no numbers are gaps, with a warning. Strongly skewed
-    columns without negative numbers become ``log(1 + x / m)``, with ``m`` the median of what is
-    above zero. Dates become days since the first one. Text, categories and truth values become
-    codes 0, 1, ...; rare values share one, and values not seen in fit are gaps. Gaps are NaN.
+    For learners that take numbers only; :class:`~sarlearn.SARClassifier` reads tables in this way
+    by itself. A column of text that is nearly all numbers becomes numeric: decimal commas,
+    thousands separators, percent and currency signs are understood, and other cells become missing,
+    with a warning. Dates become days since the first one. Text, categories and truth values become
+    codes 0, 1, ..., with one code for all rare values. Strongly skewed columns without negative
+    numbers become ``log(1 + x / m)``, where ``m`` is the median of the numbers above zero. Missing
+    cells, and values not seen in ``fit``, are NaN.
 
     Parameters
     ----------
