@@ -4,7 +4,11 @@ import pytest
 
 from sarlearn import _words as words
 
-ROW = {"attribute": "plan", "level": "plan = a", "against": "b", "numeric": False}
+ROW = {"attribute": "plan", "level": "plan = a", "against": "b", "numeric": False, "few": False}
+
+
+def odds_sentence(ratio, **row):
+    return words.odds_sentence(ROW | {"odds_ratio": ratio, "low": ratio, "high": ratio} | row)
 
 
 @pytest.mark.parametrize(
@@ -28,21 +32,19 @@ def test_numbers_are_plain(value, text):
 
 
 def test_odds_in_words():
-    said = words.odds_sentence(ROW | {"odds_ratio": 2.0}, "x")
-    assert said == "The odds of x are 2.0 times those of b."
-    said = words.odds_sentence(ROW | {"odds_ratio": 0.25}, "x")
-    assert said == "The odds of x are lower than those of b, by a factor of 4.0."
-    assert "are about those of b" in words.odds_sentence(ROW | {"odds_ratio": 1.02}, "x")
-    assert "more than 100 times" in words.odds_sentence(ROW | {"odds_ratio": 1e9}, "x")
-    number = ROW | {"against": "28", "numeric": True, "odds_ratio": 3.0}
-    assert words.odds_sentence(number, "x") == "The odds of x are 3.0 times those at 28."
-    bare = {"step": "One unit more", "odds_ratio": 0.5}
-    assert words.odds_sentence(bare, "x") == "One unit more multiplies the odds of x by 0.5."
+    assert odds_sentence(2.0) == "The odds of being labelled are 2.0 times those of b."
+    said = odds_sentence(0.25)
+    assert said == "The odds of being labelled are lower than those of b, by a factor of 4.0."
+    assert "are about those of b" in odds_sentence(1.02)
+    assert "more than 100 times" in odds_sentence(1e9)
+    said = odds_sentence(3.0, against="28", numeric=True)
+    assert said == "The odds of being labelled are 3.0 times those at 28."
+    unclear = odds_sentence(2.6, low=0.8, high=8.0)
+    assert unclear == "The odds of being labelled are not clearly different from those of b."
 
 
 def test_a_level_with_few_rows_has_no_ratio():
-    row = ROW | {"odds_ratio": 5000.0, "few": True, "rows": 12, "labelled": 1}
-    said = words.odds_sentence(row, "being labelled")
+    said = odds_sentence(5000.0, few=True, rows=12, labelled=1)
     assert said == "Too few rows to say: 12 rows, 1 of them labelled."
 
 

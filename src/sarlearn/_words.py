@@ -17,6 +17,12 @@ ENOUGH = 5
 NARROW = 0.05
 # A range so narrow is one number: the class prior was given.
 EXACT = 1e-3
+# By a learner's ``certainty_``.
+VERDICTS = {
+    "well": "Well determined",
+    "roughly": "Rough",
+    "not at all": "Not determined by these labels",
+}
 # What a value is compared with that has no natural other: all rows.
 AVERAGE = "the average"
 
@@ -61,31 +67,30 @@ def counted(number: int, what: str, plural: str | None = None) -> str:
     return f"{number:,} {what if number == 1 else plural or what + 's'}"
 
 
-def odds_sentence(row: dict, outcome: str) -> str:
-    """An odds ratio in words: how the odds of ``outcome`` compare.
+def odds_sentence(row: dict) -> str:
+    """An odds ratio in words: how the odds of being labelled compare.
 
-    ``row`` has ``odds_ratio``, with ``low`` and ``high`` where it has an interval; ``against`` and
-    ``numeric`` (is that a number?), or a ``step`` in words; and, where counts are known, ``few``,
-    ``rows`` and ``labelled``.
+    ``row`` has ``odds_ratio`` with ``low`` and ``high``; ``against`` and ``numeric`` (is that a
+    number?); ``few``, ``rows`` and ``labelled``.
     """
-    if row.get("few"):
+    if row["few"]:
         return (
             f"Too few rows to say: {counted(row['rows'], 'row')}, "
             f"{row['labelled']:,} of them labelled."
         )
     ratio = row["odds_ratio"]
-    if "step" in row:  # nothing is known of the column but its scale
-        return f"{row['step']} multiplies the odds of {outcome} by {number_text(ratio)}."
     others = f"those {'at' if row['numeric'] else 'of'} {row['against']}"
     if row["against"] == AVERAGE:
         others = AVERAGE
-    if row.get("low", ratio) <= 1 <= row.get("high", ratio):
-        return f"The odds of {outcome} are not clearly different from {others}."
+    if row["low"] <= 1 <= row["high"]:
+        return f"The odds of being labelled are not clearly different from {others}."
     if 0.95 <= ratio <= 1.05:
-        return f"The odds of {outcome} are about {others}."
+        return f"The odds of being labelled are about {others}."
     if ratio > 1:
-        return f"The odds of {outcome} are {_factor(ratio)} times {others}."
-    return f"The odds of {outcome} are lower than {others}, by a factor of {_factor(1 / ratio)}."
+        return f"The odds of being labelled are {_factor(ratio)} times {others}."
+    return (
+        f"The odds of being labelled are lower than {others}, by a factor of {_factor(1 / ratio)}."
+    )
 
 
 def _factor(ratio: float) -> str:
@@ -96,14 +101,7 @@ def _factor(ratio: float) -> str:
 
 def range_sentence(low: float, high: float, word: str) -> str:
     """How well the labels determine the class prior; ``word`` is a learner's ``certainty_``."""
-    ends = f"{low:.1%} to {high:.1%}"
-    if word in ("well", "roughly"):
-        how = "well" if word == "well" else "only roughly"
-        return f"The labels determine the class prior {how}: the data are compatible with {ends}."
-    return (
-        f"The labels do not determine the class prior: the data are compatible with {ends}. How "
-        "groups compare, and which rows are the likelier positives, is known better."
-    )
+    return f"{VERDICTS[word]}: the data are compatible with {low:.1%} to {high:.1%}."
 
 
 def known_sentence(low: float, high: float, labels_only: float) -> str:
@@ -127,12 +125,20 @@ def checked_sentence(n_audited: int, low: float, high: float, labels_only: float
     return text
 
 
+def leak_sentence(columns: Sequence[str]) -> str:
+    """Of columns that give the label away."""
+    return (
+        f"{listed(columns, 3)} {'gives' if len(columns) == 1 else 'give'} the label away. A column "
+        "that follows from the label, such as a treatment of those diagnosed, hides all positives "
+        "that have no label: leave it out."
+    )
+
+
 def model_summary(
     name: str,
     class_prior: float,
     label_frequency: float | None,
     sure: str | None,
-    odds: Sequence[dict],
     rounds: tuple[int, bool] | None,
     n_tree_rows: int | None = None,
 ) -> str:
@@ -148,9 +154,6 @@ def model_summary(
     lines = [f"{first}."]
     if sure is not None:
         lines.append(sure)
-    if odds:
-        lines.append("Who gets labelled:")
-        lines += [f"  {row['level']}: {odds_sentence(row, 'being labelled')}" for row in odds]
     if rounds is not None:
         n_rounds, settled = rounds
         how = "settled" if settled else "had not settled"

@@ -204,7 +204,7 @@ def test_few_labels_leave_everything_open(data):
 def test_a_leak_is_still_told(data):
     X, _, s = data
     noise = np.random.default_rng(1).normal(size=len(s))
-    with pytest.warns(match="x6 nearly determines the label"):
+    with pytest.warns(match="x6 gives the label away"):
         found = SARClassifier("auto", max_iter=20).fit(np.column_stack([X, s + 0.01 * noise]), s)
     assert found.certainty_ == "not at all"
 

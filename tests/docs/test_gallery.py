@@ -167,7 +167,7 @@ def fraud_audits(out):
 def under_diagnosis(out):
     by_posterior, by_look = (numbers(f"by {n}: # of 60", out)[0] for n in ("posterior", "resemb.*"))
     assert by_posterior > by_look
-    assert "TrustWarning: referrals nearly determines the label" in out
+    assert "TrustWarning: referrals gives the label away" in out
 
 
 def narrowing(out, steps):

@@ -6,7 +6,8 @@ from scipy.special import expit
 
 pytest.importorskip("matplotlib")
 
-from sarlearn import SAREMClassifier
+from sarlearn import SARClassifier, SAREMClassifier
+from sarlearn.exceptions import TrustWarning
 from sarlearn.inspection import goodness_of_fit
 
 
@@ -50,7 +51,21 @@ def test_a_leak_is_named():
     X, _, s = make()
     X = np.column_stack([X, s + 0.1 * X[:, 0]])
     found = goodness_of_fit(SAREMClassifier([2]).fit(X, s), X, s)
-    assert list(found.leaks) == ["x3"]
+    assert found.leaks == ["x3"]
+
+
+def test_a_treatment_of_some_of_the_labelled_is_named():
+    """It says nothing of most rows; but whoever has it is labelled."""
+    X, y, s = make()
+    rng = np.random.default_rng(1)
+    treated = (s == 1) & (rng.random(len(s)) < 0.4)
+    cured = y & (rng.random(len(s)) < 0.4)  # a sign of the class is no leak
+    X = np.column_stack([X, np.where(treated, rng.choice([1, 2], len(s)), 0), cured])
+    assert goodness_of_fit(SAREMClassifier([2]).fit(X, s), X, s).leaks == ["x3"]
+    with pytest.warns(TrustWarning, match="x3 gives the label away"):
+        model = SARClassifier([2], max_iter=30).fit(X, s)
+    assert model.certainty_ == "not at all"
+    assert model.class_prior_range_[1] == 1
 
 
 def test_labels_that_are_elsewhere_are_a_misfit(right):

@@ -12,7 +12,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from conftest import make_pu
 from sarlearn import SARClassifier, SAREMClassifier
 from sarlearn._view.parts import take_apart
-from sarlearn._words import odds_sentence
 from sarlearn.audit import suggest_audit
 from sarlearn.cli import run
 from sarlearn.exceptions import TrustWarning
@@ -147,13 +146,6 @@ def test_standard_errors_of_the_propensity_are_those_of_many_draws():
     coefs, errors = np.transpose(found)
     assert 0.7 < np.std(coefs, ddof=1) / errors.mean() < 1.4
     assert np.mean(np.abs(coefs - 1) < 1.96 * errors) >= 0.8
-
-
-def test_an_effect_whose_interval_holds_1_is_no_finding():
-    row = {"odds_ratio": 2.6, "against": "the average", "numeric": False}
-    assert "2.6 times" in odds_sentence(row | {"low": 1.2, "high": 5.0}, "a label")
-    unclear = odds_sentence(row | {"low": 0.8, "high": 8.0}, "a label")
-    assert unclear == "The odds of a label are not clearly different from the average."
 
 
 def test_verdicts(found):

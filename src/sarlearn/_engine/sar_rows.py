@@ -80,7 +80,7 @@ class Learned:
     terms: Terms
     attributes: Terms
     share: float
-    leaks: list[tuple[int, float]] = field(default_factory=list)
+    leaks: list[int] = field(default_factory=list)
     near_copies: float = 0.0  # share of rows that have some
     auto: bool = False  # whether nobody named a column and the members are candidates
     unnamed: Unnamed | None = None  # a fit that names columns which labels visibly follow

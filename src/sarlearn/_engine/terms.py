@@ -21,6 +21,9 @@ VALUE, MISSING, LEVEL = 0, 1, 2
 # Above the largest area under the ROC curve of a term in the tables without a leak that this was
 # chosen on, below the smallest of exact leaks; looked for among so many terms.
 LEAK, MOST_RANKED = 0.97, 64
+# Or so many labelled rows, and this share of all, beyond every unlabelled one: nine in ten labelled
+# would be so in one case of twenty.
+LEAST_BEYOND, SHARE_BEYOND = 30, 0.1
 
 
 @dataclass
@@ -189,10 +192,11 @@ def _of_sparse(X, columns: np.ndarray, weight: np.ndarray | None) -> Terms:
     return Terms(columns, kind, level, moments[0] * unit, scale)
 
 
-def leaking(Z, labelled: np.ndarray) -> list[tuple[int, float]]:
-    """Terms that nearly determine the label, the worst first, each with its area under the curve.
+def leaking(Z, labelled: np.ndarray) -> list[int]:
+    """Terms that give the label away, the worst first.
 
-    Looked for among those with the largest correlations, whichever way they point.
+    They nearly determine it, or many labelled rows lie where no other does, as those who are
+    treated. Looked for among the terms with the largest correlations, whichever way they point.
     """
     s = labelled - labelled.mean()
     spread = Z.power(2).mean(axis=0) if sparse.issparse(Z) else (Z**2).mean(axis=0)
@@ -203,5 +207,8 @@ def leaking(Z, labelled: np.ndarray) -> list[tuple[int, float]]:
     above = rankdata(some, axis=0)[labelled].sum(axis=0) - n_labelled * (n_labelled + 1) / 2
     area = above / (n_labelled * (len(labelled) - n_labelled))
     area = np.maximum(area, 1 - area)
+    seen, others = some[labelled], some[~labelled]
+    beyond = (seen > others.max(axis=0)).sum(axis=0), (seen < others.min(axis=0)).sum(axis=0)
+    many = np.maximum(*beyond) >= max(LEAST_BEYOND, SHARE_BEYOND * n_labelled)
     order = np.argsort(-area, kind="stable")
-    return [(int(likely[j]), float(area[j])) for j in order if area[j] > LEAK]
+    return [int(likely[j]) for j in order if area[j] > LEAK or many[j]]

@@ -17,7 +17,7 @@ from sarlearn._engine.stopping import EMResult
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
 from sarlearn._engine.terms import Terms
 from sarlearn._validation import check_class_prior
-from sarlearn._words import listed, number_text
+from sarlearn._words import leak_sentence, listed, number_text
 from sarlearn.classifiers.base import Input, shift_to_mean
 from sarlearn.exceptions import NotConvergedWarning, TrustWarning, warn
 
@@ -174,10 +174,15 @@ def _store_members(model, found: Learned) -> None:
     )
 
 
+def _feature_names(model) -> list[str]:
+    """What the columns are called."""
+    numbered = [f"x{j}" for j in range(model.n_features_in_)]
+    return [str(name) for name in getattr(model, "feature_names_in_", numbered)]
+
+
 def _names(model, terms) -> list[str]:
     """What terms are called: ``age``, ``plan=basic``, ``log(1 + wage / 900)``."""
-    numbered, levels = [f"x{j}" for j in range(model.n_features_in_)], None
-    names = list(getattr(model, "feature_names_in_", numbered))
+    names, levels = _feature_names(model), None
     if model.reader_ is not None:
         levels = model.reader_.levels_by_place()
         for name, unit in model.reader_.log_units_.items():
@@ -222,8 +227,7 @@ def _follows(model, found: Learned) -> list[str]:
     columns = [] if found.unnamed is None else found.unnamed.columns
     if found.auto and none < LITTLE:
         columns = model.propensity_features_[np.argsort(-model.propensity_weights_, kind="stable")]
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
-    return [str(names[j]) for j in columns]
+    return [_feature_names(model)[j] for j in columns]
 
 
 def range_of(found: Learned, floor: float = FLOOR) -> tuple[float, float]:
@@ -319,13 +323,8 @@ def _tell(model, found: Learned) -> None:
         return
     open_ = model.certainty_ == "not at all"
     if found.leaks and open_:
-        names = _names(model, found.terms)
-        text = (
-            f"{listed([names[j] for j, _ in found.leaks], 3)} nearly "
-            f"{'determines' if len(found.leaks) == 1 else 'determine'} the label (AUC "
-            f"{found.leaks[0][1]:.3f}). A column that follows from the label, such as a treatment "
-            "given once diagnosed, hides every positive that was not labelled. Leave it out."
-        )
+        columns = found.terms.column[found.leaks]
+        text = leak_sentence(list(dict.fromkeys(_feature_names(model)[j] for j in columns)))
         warn(TrustWarning("leak", text))
         return
     follows = [] if model.class_prior_by_design_ else _follows(model, found)

@@ -188,7 +188,7 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
 
     def summary(self) -> str:
-        """What was learned, in words: class prior, label frequency, who gets labelled.
+        """What was learned, in words: class prior, label frequency, and how sure they are.
 
         Returns
         -------
@@ -204,7 +204,6 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             float(self.class_prior_),
             getattr(self, "label_frequency_", None),
             self._sure(),
-            self._propensity_odds(),
             rounds,
             getattr(self, "n_tree_rows_", None),
         )
@@ -221,21 +220,6 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if getattr(self, "class_prior", None) is not None:
             return known_sentence(low, high, self.class_prior_from_labels_)
         return range_sentence(low, high, self.certainty_)
-
-    def _propensity_odds(self) -> list[dict]:
-        """Odds ratios of being labelled, per unit of each term of a logistic propensity."""
-        coef = np.ravel(getattr(self, "propensity_coef_", ()))
-        if not len(coef):
-            return []
-        names = getattr(self, "propensity_terms_", None)
-        if names is None:
-            known = getattr(self, "feature_names_in_", None)
-            columns = self.propensity_features_
-            names = [f"x{j}" if known is None else str(known[j]) for j in columns]
-        return [
-            {"level": name, "step": "One unit more", "odds_ratio": float(np.exp(slope))}
-            for name, slope in zip(names, np.clip(coef, -700, 700), strict=True)
-        ]
 
     def _class_probability(self, X) -> np.ndarray:
         return expit(self._logit(X))

@@ -33,7 +33,7 @@ from sarlearn.classifiers._store import (
 from sarlearn.classifiers.base import Input, PUClassifier
 from sarlearn.exceptions import TrustWarning, warn
 
-# Half the width of a 95 % interval, in standard errors.
+# Half the width of a 95% interval, in standard errors.
 Z = 1.959963984540054
 
 
@@ -258,7 +258,7 @@ class RepeatedSARClassifier(PUClassifier):
             text = known_sentence(low, high, self.class_prior_from_labels_)
         else:
             text = (
-                f"The class prior lies at {low:.1%} to {high:.1%}, a 95 % interval that holds if "
+                f"The class prior lies at {low:.1%} to {high:.1%}, a 95% interval that holds if "
                 "the model does: the class does not change between chances, and chances are "
                 "independent given the attributes."
             )

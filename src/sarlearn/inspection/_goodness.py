@@ -12,7 +12,7 @@ from sarlearn._engine.terms import Terms, leaking
 from sarlearn._validation import check_groups
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.style import BLUE, MUTED, ORANGE, new_axes, panels, tidy
-from sarlearn._words import listed
+from sarlearn._words import leak_sentence, listed
 
 __all__ = ["GoodnessOfFit", "goodness_of_fit"]
 
@@ -49,8 +49,8 @@ class GoodnessOfFit:
         Columns that were not named and that labelling seems to follow, with their statistic.
     nonlinear : dict of str to float
         Columns whose squares the class model seems to lack, with their statistic.
-    leaks : dict of str to float
-        Columns that nearly determine the label, with their area under the ROC curve.
+    leaks : list of str
+        Columns that give the label away.
     flexible : bool
         Whether the class model is flexible already, so that no better form of it is advised.
 
@@ -64,7 +64,7 @@ class GoodnessOfFit:
     by_propensity: dict[str, np.ndarray] = field(repr=False)
     drivers: dict[str, float]
     nonlinear: dict[str, float]
-    leaks: dict[str, float]
+    leaks: list[str]
     flexible: bool = False
 
     @property
@@ -98,11 +98,7 @@ class GoodnessOfFit:
                 "decide who gets labelled as propensity features."
             )
         if self.leaks:
-            ending = "s" if len(self.leaks) == 1 else ""
-            found["leaks"] = (
-                f"{listed(list(self.leaks)[:3])} nearly determine{ending} the label: leave out "
-                "what follows from the label."
-            )
+            found["leaks"] = leak_sentence(self.leaks)
         return found
 
     def _worst(self) -> str:
@@ -144,7 +140,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10, groups=None) -> GoodnessOf
     :math:`P(s=1|x) = f(x)\,e(x)` can be compared with the labels although the true classes are
     unknown. Observed and expected labels are compared over strata of ``f`` and ``e``; score tests
     ask whether a column that was not named belongs in ``e``, and whether a linear ``f`` lacks a
-    square; and each column alone is asked whether it nearly determines the label.
+    square; and each column alone is asked whether it gives the label away.
 
     **What it cannot see.** A good fit does not show that class and propensity are separated
     correctly: a driver of labelling that the class model absorbs fits as well, and so does another
@@ -189,9 +185,12 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10, groups=None) -> GoodnessOf
     'x2'
     """
     parts = take_apart(model, X)
-    labelled = parts.labelled(s)
+    return goodness_of(parts, parts.labelled(s), n_bins, check_groups(groups, parts.n_rows))
+
+
+def goodness_of(parts: Parts, labelled, n_bins: int = 10, groups=None) -> GoodnessOfFit:
+    """The same of a model taken apart."""
     found = parts.probability(), parts.propensity(), labelled
-    groups = check_groups(groups, parts.n_rows)
     rows = sample_rows(labelled)
     terms, names = _terms(parts, rows)
     Z, labelled = terms.transform(parts.rows(rows)), labelled[rows]
@@ -202,7 +201,7 @@ def goodness_of_fit(model, X, s, *, n_bins: int = 10, groups=None) -> GoodnessOf
         by_propensity=strata(*found, 1, 5, groups),
         drivers=_named(names, driver_z, DRIVER),
         nonlinear=_named(names, nonlinear_z, NONLINEAR),
-        leaks={names[j]: area for j, area in leaking(Z, labelled)},
+        leaks=list(dict.fromkeys(names[j] for j in leaking(Z, labelled))),
         flexible=not hasattr(parts.final, "coef_"),
     )
 
@@ -300,10 +299,11 @@ def sample_rows(labelled: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
 
 
 def _terms(parts: Parts, rows: np.ndarray) -> tuple[Terms, list[str]]:
-    """Every column as standardised terms without gaps, and what they are called."""
+    """Every column as standardised terms without gaps, and the attribute that each is of."""
     X = parts.rows(rows)
     terms = Terms.learn(X, np.arange(X.shape[1]), list(parts.levels))
-    return terms, terms.names(parts.names, parts.levels)
+    attribute_of = {j: each.name for each in parts.attributes for j in each.positions.tolist()}
+    return terms, [attribute_of[j] for j in terms.column.tolist()]
 
 
 def _score_tests(parts: Parts, Z, column, labelled, rows, groups):
@@ -330,5 +330,6 @@ def _score_tests(parts: Parts, Z, column, labelled, rows, groups):
 
 
 def _named(names, z: np.ndarray, least: float) -> dict[str, float]:
-    order = np.argsort(-np.abs(z), kind="stable")
-    return {names[j]: float(z[j]) for j in order if abs(z[j]) > least}
+    order = np.argsort(np.abs(z), kind="stable")  # the largest of a column counts
+    found = {names[j]: float(z[j]) for j in order if abs(z[j]) > least}
+    return dict(sorted(found.items(), key=lambda pair: -abs(pair[1])))

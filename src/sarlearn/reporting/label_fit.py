@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sarlearn._view.parts import Parts
-from sarlearn.inspection import goodness_of_fit
+from sarlearn.inspection._goodness import goodness_of
 from sarlearn.inspection._relative import Shares
 
 MAX_ATTRIBUTES = 60
@@ -24,32 +24,19 @@ def label_fit(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> dict
     ``deviation`` is in standard deviations, were the model right. ``problems`` are what
     :func:`~sarlearn.inspection.goodness_of_fit` finds, by kind.
     """
-    s = parts.final.classes_[labelled.astype(int)]
-    found = goodness_of_fit(parts.final, parts.matrix, s)
-    column_of = _attribute_of(parts)
-    for name in ("drivers", "nonlinear", "leaks"):  # as the user knows the columns
-        named = {column_of.get(key, key): z for key, z in reversed(getattr(found, name).items())}
-        setattr(found, name, dict(reversed(named.items())))
+    found = goodness_of(parts, labelled)
     groups = _groups(parts, labelled, predicted)
     # By chance one group in any would pass this line one time in twenty (Bonferroni).
     limit = float(norm.isf(0.025 / max(1, len(groups))))
     return {
         "misfit": found.misfit,
         "problems": found.problems_by_kind,
-        "leaks": list(found.leaks),
+        "leaks": found.leaks,
         "by_score": _rows(found.by_score),
         "groups": groups[:MAX_GROUPS],
         "n_groups": len(groups),
         "limit": limit,
         "n_off": sum(abs(row["deviation"]) > limit for row in groups),
-    }
-
-
-def _attribute_of(parts: Parts) -> dict[str, str]:
-    return {
-        parts.names[position]: attribute.name
-        for attribute in parts.attributes
-        for position in attribute.positions
     }
 
 

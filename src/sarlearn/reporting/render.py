@@ -85,7 +85,7 @@ def _environment():
         about=about,
         longest=_longest,
         number=number_text,
-        labelling_words=lambda row: odds_sentence(row, "being labelled"),
+        labelling_words=odds_sentence,
     )
     return environment
 

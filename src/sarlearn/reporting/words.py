@@ -8,22 +8,20 @@ from sarlearn._validation import FEW_LABELS
 from sarlearn._view.parts import MISSING
 from sarlearn._words import (
     ENOUGH,
+    VERDICTS,
     about,
     checked_sentence,
     counted,
     known_sentence,
+    leak_sentence,
     listed,
     number_text,
     odds_sentence,
     sample_sentence,
 )
 
-# By a learner's ``certainty_``: the verdict, and what the page colours by.
-VERDICTS = {
-    "well": ("Well determined", "well"),
-    "roughly": ("Rough", "rough"),
-    "not at all": ("Not determined by these labels", "open"),
-}
+# What the page colours the verdict by.
+KINDS = {"well": "well", "roughly": "rough", "not at all": "open"}
 # Warnings of a fit that say what the verdict says.
 SAID_BY_VERDICT = {"leak", "open-class-prior"}
 # Unlabelled rows in the sentence about the list, where there are as many.
@@ -71,8 +69,7 @@ def verdict_of(summary: dict[str, Any], files: Sequence[str] = ()) -> dict[str, 
 
 
 def _verdict(word: str, reason: str, remedy: str, command: str = "", nothing: bool = False):
-    name, kind = VERDICTS[word]
-    found = {"name": name, "kind": kind, "reason": reason, "next": remedy}
+    found = {"name": VERDICTS[word], "kind": KINDS[word], "reason": reason, "next": remedy}
     return found | {"command": command, "nothing": nothing}
 
 
@@ -88,12 +85,8 @@ def _impossible(summary: dict[str, Any]) -> tuple[str, str]:
     """Why nothing can be said of the class prior, and the remedy; empty where something can."""
     leaks, attributes = summary["label_fit"]["leaks"], summary["model"]["propensity_attributes"]
     if leaks:
-        return (
-            f"{listed(leaks, 3)} nearly {'determines' if len(leaks) == 1 else 'determine'} the "
-            f"label. A column that follows from the label hides all {_positives(summary)} that "
-            "were not labelled.",
-            f"Fit again without {'it' if len(leaks) == 1 else 'them'} (--drop {','.join(leaks)}).",
-        )
+        drop = shlex.quote(",".join(leaks))
+        return leak_sentence(leaks), f"Fit again without {listed(leaks, 3)} (--drop {drop})."
     if not summary["model"]["settings"].get("single_sample", True):
         return (
             "Labelled rows and background were collected apart, so that the share of positives "
@@ -298,10 +291,7 @@ def details(summary: dict[str, Any]) -> list[str]:
         f"prior {estimates['class_prior']:.1%}, label frequency "
         f"{estimates['label_frequency']:.1%}."
     ]
-    lines += [
-        f"  {row['level']}: {odds_sentence(row, 'being labelled')}"
-        for row in summary["propensity"]["odds"]
-    ]
+    lines += [f"  {row['level']}: {odds_sentence(row)}" for row in summary["propensity"]["odds"]]
     lines += [text["label_fit"], text["comparison"]]
     return [line for line in lines if line]
 
