@@ -71,7 +71,7 @@ def test_public_names_are_british():
         for name in {path.rpartition(".")[2], *names_of(thing)}:
             assert not AMERICAN.search(name), f"{path}: {name}"
             seen.add(name)
-    assert {"unlabelled_prior_", "max_centres", "ConstantLabelling"} <= seen
+    assert {"unlabelled_prior_", "max_rows", "ConstantLabelling"} <= seen
 
 
 @pytest.mark.parametrize("name", ["max_centers", "unlabeled_prior_", "ConstantLabeling"])

@@ -94,6 +94,7 @@ def test_trees_gaps_and_categories(tree_model, dtype, atol):
     ("named", "class_models"),
     [((), ("linear",)), ((), ("trees",)), ("auto", ("linear", "trees"))],
 )
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.TrustWarning")  # none named
 def test_class_models_on_numbers(data, named, class_models):
     model = SARClassifier(named, class_models=class_models).fit(data.X, data.s)
     _, probabilities, propensity = run(to_onnx(model, dtype=np.float64), data.X)

@@ -297,18 +297,11 @@ def test_class_models_and_categories_that_are_numbers(database, named, class_mod
         np.testing.assert_allclose(found[name].astype(float), values, rtol=1e-11, atol=1e-12)
 
 
-def test_trees_after_a_step(database):
-    X, s, _ = curved(700, seed=2)
-    X = X[["money", "age", "bmi"]]
-    model = make_pipeline(StandardScaler(), SARClassifier([0], max_iter=20)).fit(X, s)
-    dialect, engine = database
-    found = engine.scores(X, to_sql(model, dialect).select("t", keep=[]))
-    Z = model[0].transform(X)
-    for name, values in (
-        ("probability", model.predict_proba(X)[:, 1]),
-        ("propensity", model[-1].predict_propensity(Z)),
-    ):
-        np.testing.assert_allclose(found[name].astype(float), values, rtol=1e-11, atol=1e-12)
+def test_a_scaler_before_a_learner_that_scales_by_itself_is_refused():
+    X, s, _ = curved(400, seed=2)
+    model = make_pipeline(StandardScaler(), SARClassifier([0], max_iter=5))
+    with pytest.raises(ValueError, match=r"StandardScaler\(\) before a SARClassifier.*leave"):
+        to_sql(model.fit(X[["money", "age"]], s))
 
 
 @pytest.mark.parametrize(("engine", "n_trees"), [(DuckDB, 60), (SQLite, 300)])

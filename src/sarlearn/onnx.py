@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sarlearn._engine.terms import FARTHEST, LEVEL, MISSING, Terms
-from sarlearn.sql import Parts, affine, gaps_go_left, parts_of
+from sarlearn.sql import Parts, gaps_go_left, parts_of
 from sarlearn.tables.encoder import TableEncoder
 
 __all__ = ["to_onnx"]
@@ -26,9 +26,8 @@ def to_onnx(model, *, dtype=np.float32):
     Parameters
     ----------
     model : fitted classifier, or a Pipeline that ends in one
-        A :class:`~sarlearn.SARClassifier`, or a learner with a linear ``coef_``. Before it may
-        stand a ``StandardScaler`` or a ``MinMaxScaler``; before a linear one also
-        ``TableEncoder(terms=True)``.
+        A :class:`~sarlearn.SARClassifier`, or a learner with a linear ``coef_``, before which may
+        stand a ``StandardScaler``, a ``MinMaxScaler`` or ``TableEncoder(terms=True)``.
     dtype : {numpy.float32, numpy.float64}
         Of the input and the outputs. The graph computes in double precision either way.
 
@@ -75,10 +74,8 @@ def to_onnx(model, *, dtype=np.float32):
         raise ValueError(f"dtype must be numpy.float32 or numpy.float64; got {dtype!r}.")
     draft, kind = _Draft(onnx), onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     X = draft.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
-    if parts.reader is None:
-        shift, divisor = affine(parts, "to_onnx")
-        X, n_columns = draft.add("Div", draft.add("Sub", X, shift), divisor), len(shift)
-    else:
+    n_columns = parts.first.n_features_in_
+    if parts.reader is not None:
         X, n_columns = _on_scale(draft, X, parts.reader), len(parts.reader.kinds_)
     eta = _sum_of(draft, X, *parts.of_class)
     if parts.trees:

@@ -85,8 +85,8 @@ def to_sql(
     Parameters
     ----------
     model : fitted classifier, or a pipeline that ends in one
-        A :class:`~sarlearn.SARClassifier`, or any learner of this package with a linear ``coef_``.
-        Before it may stand a ``StandardScaler`` or a ``MinMaxScaler``; before a linear one also
+        A :class:`~sarlearn.SARClassifier`, or any learner of this package with a linear ``coef_``,
+        before which may stand a ``StandardScaler``, a ``MinMaxScaler`` or
         ``TableEncoder(terms=True)``.
     dialect : {"duckdb", "postgres", "sqlite", "spark", "snowflake", "bigquery"}
         The first three are tested against a running database.
@@ -152,14 +152,14 @@ def to_sql(
 
 @dataclass
 class Parts:
-    """A model as sums of terms and trees, with what happens to the columns before.
+    """A model as sums of terms and trees of the columns of its table, or as a reader reads them.
 
     Sums are terms, or None where they are of the columns as they stand, and their coefficients, of
-    which the last is added.
+    which the last is added. ``first`` is the step that sees the table.
     """
 
     learner: Any
-    before: list
+    first: Any
     reader: TableEncoder | None
     of_class: tuple[Terms | None, np.ndarray]
     of_label: tuple[Terms | None, np.ndarray] | None
@@ -179,24 +179,30 @@ def parts_of(model, asked: str) -> Parts:
     """Take a model apart that is linear or a SARClassifier; refuse any other."""
     check_is_fitted(model)
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    learner, before = steps[-1], [step for step in steps[:-1] if step not in (None, "passthrough")]
+    *before, learner = [step for step in steps if step not in (None, "passthrough")]
+    first = [*before, learner][0]
     if isinstance(learner, SARClassifier):
+        if before:
+            raise ValueError(
+                f"{asked} does not know how to write the step {first!r} before a SARClassifier, "
+                "which reads and scales tables by itself: leave the step out."
+            )
         _refuse(asked, [own for _, own in learner.class_logit_.classifiers])
-        reader = None if before else learner.reader_
         of_class = learner.terms_, learner.class_logit_.coef
-        return Parts(learner, before, reader, of_class, (learner.attributes_, learner.phi_))
+        return Parts(learner, first, learner.reader_, of_class, (learner.attributes_, learner.phi_))
     if not (hasattr(learner, "coef_") and isinstance(learner, PUClassifier)):
         _refuse(asked, [getattr(learner, "classifier_", None) or learner])
     _refuse(asked, filter(None, [getattr(learner, "propensity_estimator_", None)]))
-    reader = before[0] if before and isinstance(before[0], TableEncoder) else None
-    terms = None
-    if reader is not None:
-        if len(before) > 1 or not reader.terms:
-            raise ValueError(_unknown_step(before[-1], asked))
-        terms, before = reader.terms_, []
-    of_class = terms, np.append(learner.coef_[0], learner.intercept_[0])
+    of_class = np.append(learner.coef_[0], learner.intercept_[0])
     of_label = _label_coef(learner, learner.coef_.shape[1])
-    return Parts(learner, before, reader, of_class, None if of_label is None else (terms, of_label))
+    reader = terms = None
+    if len(before) == 1 and isinstance(first, TableEncoder) and first.terms:
+        reader, terms, before = first, first.terms_, []
+    for step in reversed(before):
+        of_class = _unscaled(step, of_class, asked)
+        of_label = None if of_label is None else _unscaled(step, of_label, asked)
+    of_label = None if of_label is None else (terms, of_label)
+    return Parts(learner, first, reader, (terms, of_class), of_label)
 
 
 def _refuse(asked: str, models: Iterable) -> None:
@@ -221,28 +227,18 @@ def _label_coef(learner, n_columns: int) -> np.ndarray | None:
     return coef
 
 
-def affine(parts: Parts, asked: str) -> tuple[np.ndarray, np.ndarray]:
-    """The shift and the divisor that the steps before a learner amount to."""
-    n_columns = (parts.before[0] if parts.before else parts.learner).n_features_in_
-    shift, divisor = np.zeros(n_columns), np.ones(n_columns)
-    for step in parts.before:
-        if isinstance(step, StandardScaler):
-            moved = np.zeros(n_columns) if step.mean_ is None else step.mean_
-            factor = np.ones(n_columns) if step.scale_ is None else step.scale_
-        elif isinstance(step, MinMaxScaler) and not step.clip:
-            factor = 1 / step.scale_
-            moved = -step.min_ / step.scale_
-        else:
-            raise ValueError(_unknown_step(step, asked))
-        shift, divisor = shift + divisor * moved, divisor * factor
-    return shift, divisor
-
-
-def _unknown_step(step, asked: str) -> str:
-    return (
-        f"{asked} does not know how to write the step {step!r}. Before the learner may stand a "
-        "StandardScaler, a MinMaxScaler without clip or, for a linear one and in SQL, "
-        "TableEncoder(terms=True)."
+def _unscaled(step, coef: np.ndarray, asked: str) -> np.ndarray:
+    """Coefficients of what a step gives, as those of the columns that it takes."""
+    if isinstance(step, StandardScaler):
+        scale = 1.0 if step.scale_ is None else step.scale_
+        shift = 0.0 if step.mean_ is None else step.mean_
+        moved = coef[:-1] / scale
+        return np.append(moved, coef[-1] - np.sum(moved * shift))
+    if isinstance(step, MinMaxScaler) and not step.clip:
+        return np.append(coef[:-1] * step.scale_, coef[-1] + coef[:-1] @ step.min_)
+    raise ValueError(
+        f"{asked} does not know how to write the step {step!r}. Before a linear learner may stand "
+        "a StandardScaler, a MinMaxScaler without clip or TableEncoder(terms=True) alone."
     )
 
 
@@ -281,24 +277,18 @@ def _numbers(dialect: Dialect, names: Iterable[str]) -> tuple[list[str], str]:
 
 
 def _plain_columns(dialect: Dialect, parts: Parts, columns) -> _Table:
-    """Columns as they are, or scaled; where the learner takes no gaps, none may be missing."""
-    shift, divisor = affine(parts, "to_sql")
-    names = columns
-    if names is None:
-        first = parts.before[0] if parts.before else parts.learner
-        names = getattr(first, "feature_names_in_", ())
-    if len(names) != len(shift):
+    """Columns as they are; where the learner takes no gaps, none may be missing."""
+    names = getattr(parts.first, "feature_names_in_", ()) if columns is None else columns
+    if len(names) != (n_columns := parts.first.n_features_in_):
         raise ValueError(
-            f"The model has {len(shift)} columns, and names for {len(names)}: give columns=[...]."
+            f"The model has {n_columns} columns, and names for {len(names)}: give columns=[...]."
         )
     values, numbers = _numbers(dialect, names)
     # LEAST and GREATEST pass over NULL in some databases, and a gap would become a sure score.
     complete = numbers if parts.takes_gaps else f"({total(values)}) IS NOT NULL"
     codes = parts.learner.codes_ if parts.takes_gaps else {}
     levels = {j: [f"{values[j]} = {number(c)}" for c in range(n)] for j, n in codes.items()}
-    moved = list(map(scaled, values, shift, divisor))
-    as_is = moved if parts.before else [dialect.name(str(name)) for name in names]
-    return _Table(moved, as_is, complete, levels)
+    return _Table(values, [dialect.name(str(name)) for name in names], complete, levels)
 
 
 def _read_columns(dialect: Dialect, reader: TableEncoder, columns) -> _Table:

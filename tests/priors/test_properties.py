@@ -93,7 +93,7 @@ def test_pen_l1_finds_the_share_on_average_and_is_never_far_above_it():
     errors = []
     for seed, kappa in enumerate((0.1, 0.2, 0.3, 0.4, 0.5, 0.6)):
         X, s, share = separable(kappa, 4000, 2000, seed)
-        found = PenalizedL1(random_state=0, max_centres=300).fit(X, s)
+        found = PenalizedL1(random_state=0).fit(X, s)
         errors.append(found.unlabelled_prior_ - share)
     errors = np.array(errors)
     assert np.sum(np.abs(errors) < 0.02) >= 5
@@ -105,7 +105,7 @@ def test_pen_l1_finds_the_share_on_average_and_is_never_far_above_it():
 
 @pytest.mark.parametrize(
     ("estimator", "tolerance"),
-    [*SEPARABLE, (PenalizedL1(random_state=0, max_centres=300), 0.02)],
+    [*SEPARABLE, (PenalizedL1(random_state=0), 0.02)],
     ids=lambda v: name_of(v)[:20],
 )
 def test_no_positives_among_the_unlabelled(estimator, tolerance):

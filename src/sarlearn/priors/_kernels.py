@@ -5,30 +5,22 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from sarlearn._engine.rows import moderate, sizes
+from sarlearn._engine.rows import moderate
 from sarlearn.priors._base import column_ends
 
 BLOCK_ROWS = 4096
 SMALLEST_EXPONENT = -700.0
 
 
-def scale_columns(X, scaling: str):
-    """Divide each column by its range ("minmax") or standard deviation ("standard").
+def scale_columns(X):
+    """Divide each column by its range.
 
     Distances do not see shifts, so nothing is subtracted and sparse input stays sparse. Columns
     that do not vary are left alone: they add nothing to a distance.
     """
-    if scaling == "none":
-        return X
     X = moderate(X)
-    if scaling == "minmax":
-        size = np.subtract(*column_ends(X))
-    elif sp.issparse(X):
-        size = np.sqrt(mean_variance_axis(X, axis=0)[1])
-    else:
-        size = X.std(axis=0)
+    size = np.subtract(*column_ends(X))
     inverse = 1.0 / np.where(size > 0, size, 1.0)
     if sp.issparse(X):
         return (X @ sp.diags_array(inverse)).tocsr()
@@ -38,15 +30,7 @@ def scale_columns(X, scaling: str):
 
 def squared_distances(A, B) -> np.ndarray:
     """Squared Euclidean distances of all pairs of rows."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        squared = euclidean_distances(A, B, squared=True)
-    if not np.isfinite(squared).all():
-        size = max(float(sizes(rows).max(initial=0.0)) for rows in (A, B))
-        raise ValueError(
-            f"Distances between rows of X are too large for a number: its values reach {size:.3g}. "
-            "Take scaling='minmax' or 'standard', or divide the columns."
-        )
-    return squared
+    return euclidean_distances(A, B, squared=True)
 
 
 def gaussian(squared: np.ndarray, width: float) -> np.ndarray:
@@ -70,6 +54,11 @@ def median_distance(squared: np.ndarray) -> float:
             "BestBinEstimator."
         )
     return float(np.sqrt(median))
+
+
+def at_most(most: int, rows: np.ndarray, rng) -> np.ndarray:
+    """The rows, or so many of them drawn at random."""
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, size=most, replace=False))
 
 
 def subsample(labelled: np.ndarray, max_rows: int, rng, least: float = 0.0) -> np.ndarray:

@@ -229,6 +229,11 @@ class FoldPriorEstimator(PriorEstimator):
         "random_state": ["random_state"],
     }
 
+    def __init__(self, *, cv=5, single_sample=True, random_state=None):
+        self.cv = cv
+        self.single_sample = single_sample
+        self.random_state = random_state
+
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, groups=None):
         """Estimate the class prior.
@@ -262,6 +267,10 @@ class ScorePriorEstimator(FoldPriorEstimator):
         **FoldPriorEstimator._parameter_constraints,
         "scorer": "no_validation",
     }
+
+    def __init__(self, *, scorer=None, cv=5, single_sample=True, random_state=None):
+        super().__init__(cv=cv, single_sample=single_sample, random_state=random_state)
+        self.scorer = scorer
 
     def _estimate(self, X, labelled: np.ndarray, weight=None, groups=None) -> Estimate:
         settings = {"scorer": self.scorer, "cv": self.cv, "random_state": self.random_state}

@@ -34,9 +34,6 @@ class AlphaMax(ScorePriorEstimator):
 
     Parameters
     ----------
-    rank_scores : bool, default=True
-        Read the ranks of the scores, not their values: bins of equal width then hold similar
-        numbers of rows. Values instead of ranks had a larger error on the reference cases.
     scorer : classifier with ``predict_proba``, default=None
         None is logistic regression on standardised columns.
     cv : int >= 2, splitter or iterable, default=5
@@ -80,22 +77,9 @@ class AlphaMax(ScorePriorEstimator):
     0.3
     """
 
-    _parameter_constraints: dict = {
-        **ScorePriorEstimator._parameter_constraints,
-        "rank_scores": ["boolean"],
-    }
-
-    def __init__(
-        self, *, rank_scores=True, scorer=None, cv=5, single_sample=True, random_state=None
-    ):
-        self.rank_scores = rank_scores
-        self.scorer = scorer
-        self.cv = cv
-        self.single_sample = single_sample
-        self.random_state = random_state
-
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        scores = _ranks(scores) if self.rank_scores else scores
+        # Bins of ranks hold similar numbers of rows, and had a smaller error than bins of values.
+        scores = rankdata(scores) / len(scores)
         return Estimate(*_mixture_share(scores[~labelled], scores[labelled]))
 
 
@@ -116,9 +100,6 @@ class AlphaMaxN(AlphaMax):
 
     Parameters
     ----------
-    rank_scores : bool, default=False
-        Read the ranks of the scores, not their values. With wrong labels the values did better on
-        simulated data.
     scorer : classifier with ``predict_proba``, default=None
         None is logistic regression on standardised columns.
     cv : int >= 2, splitter or iterable, default=5
@@ -165,17 +146,8 @@ class AlphaMaxN(AlphaMax):
     (0.8, 0.3)
     """
 
-    def __init__(
-        self, *, rank_scores=False, scorer=None, cv=5, single_sample=True, random_state=None
-    ):
-        self.rank_scores = rank_scores
-        self.scorer = scorer
-        self.cv = cv
-        self.single_sample = single_sample
-        self.random_state = random_state
-
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        scores = _ranks(scores) if self.rank_scores else scores
+        # Not their ranks: with wrong labels the values did better on simulated data.
         forward, at_boundary = _mixture_share(scores[~labelled], scores[labelled])
         backward, _ = _mixture_share(scores[labelled], scores[~labelled])
         pure = 1.0 - backward
@@ -187,10 +159,6 @@ class AlphaMaxN(AlphaMax):
         found = super()._read(scores, labelled, weight)
         self.labelled_purity_ = found.purity
         return found
-
-
-def _ranks(scores: np.ndarray) -> np.ndarray:
-    return rankdata(scores) / len(scores)
 
 
 def _mixture_share(mixture: np.ndarray, component: np.ndarray) -> tuple[float, bool]:

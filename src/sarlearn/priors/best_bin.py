@@ -1,12 +1,12 @@
 """Best Bin Estimation: the ratio of two tail shares at the threshold that bounds it best."""
 
-from numbers import Real
-
 import numpy as np
 
-from sarlearn._compat import Interval, fit_context
+from sarlearn._compat import fit_context
 from sarlearn.priors._base import Estimate
 from sarlearn.priors._scores import ScorePriorEstimator
+
+DELTA, GAMMA = 0.1, 0.01  # one minus the confidence, and the slack: the authors' values
 
 
 class BestBinEstimator(ScorePriorEstimator):
@@ -18,16 +18,12 @@ class BestBinEstimator(ScorePriorEstimator):
 
         q_U/q_P + (1 + gamma)/q_P * (sqrt(log(4/delta) / (2 n_U)) + sqrt(log(4/delta) / (2 n_P)))
 
-    and return ``kappa = q_U(z)/q_P(z)``. If the rows with the highest scores are all positive, this
-    ratio is exactly kappa; otherwise it is a little too high. Only the order of the scores counts,
-    so they need no calibration.
+    with ``delta`` 0.1 and ``gamma`` 0.01, and return ``kappa = q_U(z)/q_P(z)``. If the rows with
+    the highest scores are all positive, this ratio is exactly kappa; otherwise it is a little too
+    high. Only the order of the scores counts, so they need no calibration.
 
     Parameters
     ----------
-    delta : float in (0, 1), default=0.1
-        One minus the confidence of the bound.
-    gamma : float >= 0, default=0.01
-        Slack of the bound; the authors' value.
     scorer : classifier with ``predict_proba``, default=None
         None is logistic regression on standardised columns.
     cv : int >= 2, splitter or iterable, default=5
@@ -75,22 +71,6 @@ class BestBinEstimator(ScorePriorEstimator):
     (0.4, 0.5)
     """
 
-    _parameter_constraints: dict = {
-        **ScorePriorEstimator._parameter_constraints,
-        "delta": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "gamma": [Interval(Real, 0.0, None, closed="left")],
-    }
-
-    def __init__(
-        self, *, delta=0.1, gamma=0.01, scorer=None, cv=5, single_sample=True, random_state=None
-    ):
-        self.delta = delta
-        self.gamma = gamma
-        self.scorer = scorer
-        self.cv = cv
-        self.single_sample = single_sample
-        self.random_state = random_state
-
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None, groups=None):
         """Estimate the class prior.
@@ -127,11 +107,12 @@ class BestBinEstimator(ScorePriorEstimator):
         # A bin of a single row says nothing; without two of each, the widest bin has all rows.
         enough = (above_p >= min(2, n_p)) & (above_u >= min(2, n_u))
         z, q_p, q_u = z[enough], above_p[enough] / n_p, above_u[enough] / n_u
-        bound = self._bound(q_u, q_p, n_u, n_p)
-        best = int(np.argmin(bound))
+        best = int(np.argmin(bound(q_u, q_p, n_u, n_p)))
         self.threshold_ = float(z[best])
         return Estimate(float(q_u[best] / q_p[best]))
 
-    def _bound(self, q_u, q_p, n_u: float, n_p: float) -> np.ndarray:
-        spread = np.sqrt(np.log(4 / self.delta) / 2) * (n_u**-0.5 + n_p**-0.5)
-        return q_u / q_p + (1 + self.gamma) * spread / q_p
+
+def bound(q_u, q_p, n_u: float, n_p: float) -> np.ndarray:
+    """The upper confidence bound of kappa at each threshold."""
+    spread = np.sqrt(np.log(4 / DELTA) / 2) * (n_u**-0.5 + n_p**-0.5)
+    return q_u / q_p + (1 + GAMMA) * spread / q_p

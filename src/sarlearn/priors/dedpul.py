@@ -72,12 +72,6 @@ class DEDPUL(ScorePriorEstimator):
     0.4
     """
 
-    def __init__(self, *, scorer=None, cv=5, single_sample=True, random_state=None):
-        self.scorer = scorer
-        self.cv = cv
-        self.single_sample = single_sample
-        self.random_state = random_state
-
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
         ratio = density_ratio(scores, labelled)
         grid = np.arange(1000) / 1000

@@ -1,10 +1,8 @@
 """Elkan and Noto's three estimators of the label frequency."""
 
-from numbers import Real
-
 import numpy as np
 
-from sarlearn._compat import Interval, StrOptions
+from sarlearn._compat import StrOptions
 from sarlearn.priors._base import Estimate
 from sarlearn.priors._scores import ScorePriorEstimator
 
@@ -16,19 +14,17 @@ class ElkanNoto(ScorePriorEstimator):
 
         e1:  c = mean of g over P
         e2:  c = sum of g over P / sum of g over all rows
-        e3:  c = max of g over all rows (here: its `quantile`)
+        e3:  c = max of g over all rows
 
     and ``alpha = P(s=1) / c``. The classical baseline: e1 assumes ``P(y=1 | x) = 1`` on every
     positive, so **it is biased** where the classes overlap: ``g`` is then smaller than c on
-    positives, and the class prior comes out too high. e3 with ``quantile=1`` rests on the single
-    largest score, and comes out too low.
+    positives, and the class prior comes out too high. e3 rests on the single largest score, and
+    comes out too low.
 
     Parameters
     ----------
     variant : {"e1", "e2", "e3"}, default="e1"
         Which of the three.
-    quantile : float in (0.5, 1], default=1.0
-        The quantile that stands for the maximum in e3; 0.95 is the usual repair. Read by e3 only.
     scorer : classifier with ``predict_proba``, default=None
         None is logistic regression on standardised columns. It must be calibrated: no class
         weights.
@@ -76,25 +72,13 @@ class ElkanNoto(ScorePriorEstimator):
     _parameter_constraints: dict = {
         **ScorePriorEstimator._parameter_constraints,
         "variant": [StrOptions({"e1", "e2", "e3"})],
-        "quantile": [Interval(Real, 0.5, 1.0, closed="right")],
     }
 
-    def __init__(
-        self,
-        variant="e1",
-        *,
-        quantile=1.0,
-        scorer=None,
-        cv=5,
-        single_sample=True,
-        random_state=None,
-    ):
+    def __init__(self, variant="e1", *, scorer=None, cv=5, single_sample=True, random_state=None):
+        super().__init__(
+            scorer=scorer, cv=cv, single_sample=single_sample, random_state=random_state
+        )
         self.variant = variant
-        self.quantile = quantile
-        self.scorer = scorer
-        self.cv = cv
-        self.single_sample = single_sample
-        self.random_state = random_state
 
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
         if self.variant == "e1":
@@ -102,7 +86,7 @@ class ElkanNoto(ScorePriorEstimator):
         elif self.variant == "e2":
             frequency = scores[labelled].sum() / max(scores.sum(), 1e-300)
         else:
-            frequency = np.quantile(scores, self.quantile)
+            frequency = scores.max()
         q = labelled.mean()
         alpha = q / max(frequency, 1e-300)
         return Estimate(float((alpha - q) / (1.0 - q)))

@@ -1,6 +1,6 @@
 """Kernel mean embedding: how far can the labelled part be taken out of the mixture."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
@@ -21,6 +21,7 @@ from sarlearn.priors._kernels import (
 WIDTH_FACTORS = np.logspace(-1, 1, 5)
 FIRST_STEP = 0.05  # KM1 reads the slope of the distance near lambda = 1 over this step
 SEARCH_END = 8.0  # the authors' bracket of lambda is [1, 8]; beyond it the search goes on in kappa
+MAX_KAPPA = 0.98
 LAMBDA_TOL = 0.04
 KAPPA_TOL = 0.005
 # The authors take the slope as a difference over [m, m + 0.02]; the derivative at the middle of
@@ -59,10 +60,6 @@ class KernelMean(PriorEstimator):
         are so many, and a third unlabelled: the error depends on the smaller of the two samples,
         and their proportion tells nothing of kappa. At 2000 rows the whole kernel takes some
         seconds, and eight times as long at twice the rows.
-    max_prior : float in [0.875, 1), default=0.98
-        The largest kappa looked for. The authors stop at 0.875.
-    scaling : {"minmax", "standard", "none"}, default="minmax"
-        What the columns are divided by before distances are taken.
     single_sample : bool, default=True
         False for case-control data, the unlabelled rows drawn from the whole population: then
         `class_prior_` is the share of positives among them.
@@ -78,7 +75,7 @@ class KernelMean(PriorEstimator):
     unlabelled_prior_ : float
         ``P(y=1 | s=0)``.
     clipped_ : bool
-        Whether the estimate is at the boundary of its range, 0 or `max_prior`.
+        Whether the estimate is at the boundary of its range, 0 or 0.98; the authors stop at 0.875.
     separated_ : bool
         Whether the means of labelled and unlabelled rows are further apart than chance.
     width_ : float
@@ -112,25 +109,12 @@ class KernelMean(PriorEstimator):
         **PriorEstimator._parameter_constraints,
         "variant": [StrOptions({"KM1", "KM2"})],
         "max_rows": [Interval(Integral, 10, None, closed="left")],
-        "max_prior": [Interval(Real, 0.875, 1.0, closed="left")],
-        "scaling": [StrOptions({"minmax", "standard", "none"})],
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        variant="KM1",
-        *,
-        max_rows=2000,
-        max_prior=0.98,
-        scaling="minmax",
-        single_sample=True,
-        random_state=None,
-    ):
+    def __init__(self, variant="KM1", *, max_rows=2000, single_sample=True, random_state=None):
         self.variant = variant
         self.max_rows = max_rows
-        self.max_prior = max_prior
-        self.scaling = scaling
         self.single_sample = single_sample
         self.random_state = random_state
 
@@ -138,11 +122,11 @@ class KernelMean(PriorEstimator):
         rng = check_random_state(self.random_state)
         rows = subsample(labelled, self.max_rows, rng, least=1 / 3)
         self.n_rows_used_ = len(rows)
-        X = scale_columns(X, self.scaling)[rows]
+        X = scale_columns(X)[rows]
         embedding = _Embedding(X, labelled[rows])
         self.width_ = embedding.width
         self.separated_ = not embedding.same_distribution
-        kappa, at_boundary = _search(embedding, embedding.threshold(self.variant), self.max_prior)
+        kappa, at_boundary = _search(embedding, embedding.threshold(self.variant))
         if not self.separated_:
             used = f" ({len(rows)} of {len(labelled)} rows were used)"
             more = f", raise max_rows{used}" if len(rows) < len(labelled) else ""
@@ -159,7 +143,7 @@ class KernelMean(PriorEstimator):
         return Estimate(kappa, at_boundary)
 
 
-def _search(embedding: "_Embedding", threshold: float, max_prior: float) -> tuple[float, bool]:
+def _search(embedding: "_Embedding", threshold: float) -> tuple[float, bool]:
     """Bisect for the kappa where the slope crosses the threshold; is it at an end of the range?"""
     low, high = 1.0, SEARCH_END
     while high - low > LAMBDA_TOL:
@@ -169,12 +153,12 @@ def _search(embedding: "_Embedding", threshold: float, max_prior: float) -> tupl
     if high < SEARCH_END:
         center = (low + high) / 2
         return (center - 1) / center, low == 1.0
-    low, high = 1 - 1 / SEARCH_END, max_prior
+    low, high = 1 - 1 / SEARCH_END, MAX_KAPPA
     while high - low > KAPPA_TOL:
         middle = (low + high) / 2
         exceeds = embedding.slope(1 / (1 - middle)) > threshold
         low, high = (low, middle) if exceeds else (middle, high)
-    return (low + high) / 2, high == max_prior
+    return (low + high) / 2, high == MAX_KAPPA
 
 
 class _Embedding:

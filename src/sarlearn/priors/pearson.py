@@ -1,14 +1,12 @@
 """Pearson-divergence partial matching of the labelled density to that of all rows."""
 
-from numbers import Integral
-
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
-from sarlearn._compat import Interval, StrOptions
 from sarlearn.priors._base import Estimate
 from sarlearn.priors._kernels import (
+    at_most,
     distance_blocks,
     median_distance,
     scale_columns,
@@ -20,6 +18,7 @@ from sarlearn.priors._scores import FoldPriorEstimator, fold_numbers
 WIDTH_FACTORS = np.linspace(1 / 5, 5, 10)
 RIDGES = np.logspace(-3, 1, 9)
 MEDIAN_ROWS = 1000
+MAX_CENTRES = 200
 
 
 class PearsonDivergence(FoldPriorEstimator):
@@ -35,10 +34,6 @@ class PearsonDivergence(FoldPriorEstimator):
 
     Parameters
     ----------
-    max_centres : int >= 1, default=200
-        Bases, drawn from the labelled rows at random when there are more.
-    scaling : {"minmax", "standard", "none"}, default="minmax"
-        What the columns are divided by before distances are taken.
     cv : int >= 2, splitter or iterable, default=5
         Folds of the cross-validation.
     single_sample : bool, default=True
@@ -83,28 +78,11 @@ class PearsonDivergence(FoldPriorEstimator):
     0.4
     """
 
-    _parameter_constraints: dict = {
-        **FoldPriorEstimator._parameter_constraints,
-        "max_centres": [Interval(Integral, 1, None, closed="left")],
-        "scaling": [StrOptions({"minmax", "standard", "none"})],
-    }
-
-    def __init__(
-        self, *, max_centres=200, scaling="minmax", cv=5, single_sample=True, random_state=None
-    ):
-        self.max_centres = max_centres
-        self.scaling = scaling
-        self.cv = cv
-        self.single_sample = single_sample
-        self.random_state = random_state
-
     def _estimate(self, X, labelled: np.ndarray, groups=None) -> Estimate:
         rng = check_random_state(self.random_state)
         folds = fold_numbers(X, labelled, self.cv, rng, groups)
-        X = scale_columns(X, self.scaling)
-        centres = np.flatnonzero(labelled)
-        if len(centres) > self.max_centres:
-            centres = np.sort(rng.choice(centres, size=self.max_centres, replace=False))
+        X = scale_columns(X)
+        centres = at_most(MAX_CENTRES, np.flatnonzero(labelled), rng)
         some = X[subsample(labelled, MEDIAN_ROWS, rng)]
         widths = WIDTH_FACTORS * median_distance(squared_distances(some, some))
         # The weight of P in the density matched: its share of a single sample, none of U's.

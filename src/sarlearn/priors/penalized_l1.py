@@ -1,13 +1,11 @@
 """Penalised L1 matching of the labelled density to the unlabelled one."""
 
-from numbers import Integral, Real
-
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sarlearn._compat import Interval, StrOptions
 from sarlearn.priors._base import Estimate
 from sarlearn.priors._kernels import (
+    at_most,
     distance_blocks,
     gaussian,
     median_distance,
@@ -18,7 +16,10 @@ from sarlearn.priors._scores import FoldPriorEstimator, fold_numbers
 
 WIDTH_FACTORS = np.logspace(-2, 1, 10)
 THETA_GRID = np.linspace(0.01, 1.0, 100)
-MEDIAN_ROWS = 1000
+MAX_CENTRES = 1000  # bases, and rows of the median distance
+# Weight of the ridge. It cannot be tuned: the held-out value is proportional to its inverse and
+# would always take the smallest. Larger values bias the estimate upwards.
+PENALTY = 1e-3
 
 
 def exact_minimizer(m: np.ndarray, u: np.ndarray, penalty: float) -> float:
@@ -66,13 +67,6 @@ class PenalizedL1(FoldPriorEstimator):
 
     Parameters
     ----------
-    penalty : float > 0, default=1e-3
-        Weight of the ridge. It is not tuned: the cross-validation score is proportional to its
-        inverse and would always take the smallest. Larger values bias the estimate upwards.
-    max_centres : int >= 1, default=1000
-        Bases, drawn from the unlabelled rows at random when there are more.
-    scaling : {"minmax", "standard", "none"}, default="minmax"
-        What the columns are divided by before distances are taken.
     cv : int >= 2, splitter or iterable, default=5
         Folds of the cross-validation.
     single_sample : bool, default=True
@@ -116,41 +110,13 @@ class PenalizedL1(FoldPriorEstimator):
     0.4...
     """
 
-    _parameter_constraints: dict = {
-        **FoldPriorEstimator._parameter_constraints,
-        "penalty": [Interval(Real, 0.0, None, closed="neither")],
-        "max_centres": [Interval(Integral, 1, None, closed="left")],
-        "scaling": [StrOptions({"minmax", "standard", "none"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        penalty=1e-3,
-        max_centres=1000,
-        scaling="minmax",
-        cv=5,
-        single_sample=True,
-        random_state=None,
-    ):
-        self.penalty = penalty
-        self.max_centres = max_centres
-        self.scaling = scaling
-        self.cv = cv
-        self.single_sample = single_sample
-        self.random_state = random_state
-
     def _estimate(self, X, labelled: np.ndarray, groups=None) -> Estimate:
         rng = check_random_state(self.random_state)
         folds = fold_numbers(X, labelled, self.cv, rng, groups)
-        X = scale_columns(X, self.scaling)
+        X = scale_columns(X)
         centres, positives, some = (
-            _at_most(np.flatnonzero(rows), size, rng)
-            for rows, size in (
-                (~labelled, self.max_centres),
-                (labelled, self.max_centres),
-                (~labelled, MEDIAN_ROWS),
-            )
+            at_most(MAX_CENTRES, np.flatnonzero(rows), rng)
+            for rows in (~labelled, labelled, ~labelled)
         )
         widths = WIDTH_FACTORS * median_distance(squared_distances(X[some], X[centres]))
         m, u = _fold_sums(X, labelled, folds, centres, positives, widths)
@@ -160,18 +126,14 @@ class PenalizedL1(FoldPriorEstimator):
             full.append(whole[:, 0] / n.sum())
             test.append(total / n)
             train.append((whole - total) / (n.sum() - n))
-        exact = [exact_minimizer(a, b, self.penalty) for a, b in zip(*full, strict=True)]
+        exact = [exact_minimizer(a, b, PENALTY) for a, b in zip(*full, strict=True)]
         theta = np.unique(np.append(THETA_GRID, np.clip(exact, 0.0, 1.0)))
         chosen = np.array([np.argmax(_held_out(t, train, test)) for t in theta])
         excess = np.maximum(0, theta[:, None] * full[0][chosen] - full[1][chosen])
-        value = np.sum(excess**2, axis=1) / self.penalty - theta + 1
+        value = np.sum(excess**2, axis=1) / PENALTY - theta + 1
         best = int(np.argmin(value))
         self.width_ = float(widths[chosen[best]])
         return Estimate(float(theta[best]))
-
-
-def _at_most(rows: np.ndarray, size: int, rng) -> np.ndarray:
-    return rows if len(rows) <= size else np.sort(rng.choice(rows, size=size, replace=False))
 
 
 def _fold_sums(X, labelled, folds, centres, positives, widths) -> tuple[np.ndarray, np.ndarray]:

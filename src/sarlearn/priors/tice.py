@@ -1,17 +1,19 @@
 """TIcE: lower bounds of the label frequency from subdomains rich in labels."""
 
 import heapq
-from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
 
-from sarlearn._compat import Interval, StrOptions
+from sarlearn._compat import StrOptions
 from sarlearn._engine.rows import moderate
 from sarlearn.priors._base import Estimate
 from sarlearn.priors._scores import FoldPriorEstimator, fold_numbers
 
 N_BINS = 4
+PROMISE = 5  # splits are chosen by the largest L / (T + 5)
+MIN_ROWS = 10  # smaller subdomains are not read
+MAX_SPLITS = 500
 N_ROUNDS = 2  # the second round reads the variance from the first one's answer
 
 
@@ -23,26 +25,15 @@ class TIcE(FoldPriorEstimator):
 
         c >= L/T - sqrt(c (1 - c) (1 - delta) / (delta T))
 
-    and the bound is tight where A holds positives only. A greedy tree on one fold finds parts that
-    are rich in labels; the other folds give the bound; the best bounds of the folds are averaged.
-    Every column is cut into four bins, so scaling a column changes nothing. The slack of the bound
-    makes the class prior too high, and the maximum of many bounds can exceed c where few rows are
-    labelled.
+    and the bound is tight where A holds positives only; ``delta`` is
+    ``max(0.025, 1/(1 + 0.004 T))``, T here all rows that give bounds. A greedy tree on one fold
+    finds parts that are rich in labels; the other folds give the bound; the best bounds of the
+    folds are averaged. Every column is cut into four bins, so scaling a column changes nothing. The
+    slack of the bound makes the class prior too high, and the maximum of many bounds can exceed c
+    where few rows are labelled.
 
     Parameters
     ----------
-    binning : {"equal", "quantile"}, default="equal"
-        Bins of equal width between the extremes of a column, or of equal numbers of rows, which
-        outliers cannot spoil.
-    delta : float in (0, 1) or None, default=None
-        Probability that one bound fails. None is ``max(0.025, 1/(1 + 0.004 T))``, T the rows that
-        give the bounds; a fixed 0.2 was far worse.
-    promise : float >= 0, default=5
-        The ``k`` in ``L/(T + k)``, by which splits are chosen.
-    min_rows : int >= 1, default=10
-        Subdomains with fewer rows are not read.
-    max_splits : int >= 1, default=500
-        Splits tried in each tree.
     bounds_from : {"other_folds", "tree_fold"}, default="other_folds"
         The rows that give the bounds. "tree_fold" does what the program published by the authors
         does: below the root it reads the bounds off the rows that the tree was grown on, where
@@ -91,44 +82,20 @@ class TIcE(FoldPriorEstimator):
 
     _parameter_constraints: dict = {
         **FoldPriorEstimator._parameter_constraints,
-        "binning": [StrOptions({"equal", "quantile"})],
-        "delta": [Interval(Real, 0.0, 1.0, closed="neither"), None],
-        "promise": [Interval(Real, 0.0, None, closed="left")],
-        "min_rows": [Interval(Integral, 1, None, closed="left")],
-        "max_splits": [Interval(Integral, 1, None, closed="left")],
         "bounds_from": [StrOptions({"other_folds", "tree_fold"})],
     }
 
-    def __init__(
-        self,
-        *,
-        binning="equal",
-        delta=None,
-        promise=5,
-        min_rows=10,
-        max_splits=500,
-        bounds_from="other_folds",
-        cv=5,
-        single_sample=True,
-        random_state=None,
-    ):
-        self.binning = binning
-        self.delta = delta
-        self.promise = promise
-        self.min_rows = min_rows
-        self.max_splits = max_splits
+    def __init__(self, *, bounds_from="other_folds", cv=5, single_sample=True, random_state=None):
+        super().__init__(cv=cv, single_sample=single_sample, random_state=random_state)
         self.bounds_from = bounds_from
-        self.cv = cv
-        self.single_sample = single_sample
-        self.random_state = random_state
 
     def _estimate(self, X, labelled: np.ndarray, groups=None) -> Estimate:
         folds = fold_numbers(X, labelled, self.cv, self.random_state, groups)
-        codes = bin_columns(X, self.binning)
+        codes = bin_columns(X)
         frequency = 0.5
         for _ in range(N_ROUNDS):
             searches = [
-                _TreeSearch(codes, labelled, folds == fold, frequency, self)
+                _TreeSearch(codes, labelled, folds == fold, frequency, self.bounds_from)
                 for fold in range(folds.max() + 1)
             ]
             frequency = float(np.mean([search.run() for search in searches]))
@@ -136,21 +103,17 @@ class TIcE(FoldPriorEstimator):
         return Estimate(float((q / frequency - q) / (1.0 - q)))
 
 
-def bin_columns(X, binning: str) -> np.ndarray:
+def bin_columns(X) -> np.ndarray:
     """The bin, 0 to 3, of every value, one byte each; also of sparse input."""
     codes = np.empty(X.shape, dtype=np.int8)
     columns = X.tocsc() if sp.issparse(X) else X
     for start in range(0, X.shape[1], 256):
         block = columns[:, start : start + 256]
         block = moderate(block.toarray() if sp.issparse(block) else block)
-        if binning == "equal":
-            low, size = block.min(axis=0), np.ptp(block, axis=0)
-            share = (block - low) / np.where(size > 0, size, 1.0)
-            # The nudge keeps values on an edge on one side of it, whatever the unit.
-            bins = np.minimum(np.floor(N_BINS * share + 1e-9), N_BINS - 1)
-        else:
-            edges = np.quantile(block, np.arange(1, N_BINS) / N_BINS, axis=0, method="lower")
-            bins = np.sum(block[None, :, :] > edges[:, None, :], axis=0)
+        low, size = block.min(axis=0), np.ptp(block, axis=0)
+        share = (block - low) / np.where(size > 0, size, 1.0)
+        # The nudge keeps values on an edge on one side of it, whatever the unit.
+        bins = np.minimum(np.floor(N_BINS * share + 1e-9), N_BINS - 1)
         codes[:, start : start + 256] = bins
     return codes
 
@@ -158,25 +121,23 @@ def bin_columns(X, binning: str) -> np.ndarray:
 class _TreeSearch:
     """Best-first search on the rows of one fold; the bounds come from all other rows."""
 
-    def __init__(self, codes, labelled, tree_rows, frequency: float, settings: TIcE):
+    def __init__(self, codes, labelled, tree_rows, frequency: float, bounds_from: str):
         self.tree, self.tree_labels = codes[tree_rows], labelled[tree_rows]
         self.rest, self.rest_labels = codes[~tree_rows], labelled[~tree_rows]
-        self.settings = settings
-        delta = settings.delta
-        if delta is None:
-            delta = max(0.025, 1 / (1 + 0.004 * len(self.rest)))
+        # A fixed probability that a bound fails, of 0.2, was far worse.
+        delta = max(0.025, 1 / (1 + 0.004 * len(self.rest)))
         self.variance = frequency * (1 - frequency) * (1 - delta) / delta
         self.best = float(self.rest_labels.mean())
         self.min_labels = 1.0
-        if settings.bounds_from == "tree_fold":
+        if bounds_from == "tree_fold":
             self.rest, self.rest_labels = self.tree, self.tree_labels
 
     def run(self) -> float:
-        """The largest bound found in `max_splits` splits."""
+        """The largest bound found in so many splits."""
         self.queue: list = []
         features = np.arange(self.tree.shape[1])
         self._push(np.arange(len(self.tree)), np.arange(len(self.rest)), features)
-        for _ in range(self.settings.max_splits):
+        for _ in range(MAX_SPLITS):
             if not self.queue:
                 break
             *_, tree_rows, rest_rows, features = heapq.heappop(self.queue)
@@ -205,12 +166,12 @@ class _TreeSearch:
             rest_counts[usable],
         )
         sizes, counts = _count(self.tree, self.tree_labels, tree_rows, features)
-        score = np.max(counts / (sizes + max(self.settings.promise, 1e-9)), axis=1)
+        score = np.max(counts / (sizes + PROMISE), axis=1)
         chosen = int(np.argmax(score))
         if score[chosen] <= 0 or np.count_nonzero(rest_sizes[chosen]) <= 1:
             return
         for n_rows, n_labels in zip(rest_sizes[chosen], rest_counts[chosen], strict=True):
-            if n_rows >= self.settings.min_rows:
+            if n_rows >= MIN_ROWS:
                 self.best = max(self.best, float(self._bound(n_rows, n_labels)))
         # Fewer labels than this cannot beat the best bound, even in a subdomain of labels only.
         self.min_labels = self.variance / max((1 - self.best) ** 2, 1e-12)
@@ -218,7 +179,7 @@ class _TreeSearch:
         for bin_ in range(N_BINS):
             mixed = 0 < counts[chosen, bin_] < sizes[chosen, bin_]
             promising = rest_counts[chosen, bin_] > self.min_labels
-            if mixed and promising and sizes[chosen, bin_] > self.settings.min_rows and len(others):
+            if mixed and promising and sizes[chosen, bin_] > MIN_ROWS and len(others):
                 self._push(
                     tree_rows[self.tree[tree_rows, feature] == bin_],
                     rest_rows[self.rest[rest_rows, feature] == bin_],
