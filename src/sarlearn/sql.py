@@ -193,16 +193,16 @@ def parts_of(model, asked: str) -> Parts:
     if not (hasattr(learner, "coef_") and isinstance(learner, PUClassifier)):
         _refuse(asked, [getattr(learner, "classifier_", None) or learner])
     _refuse(asked, filter(None, [getattr(learner, "propensity_estimator_", None)]))
-    of_class = np.append(learner.coef_[0], learner.intercept_[0])
-    of_label = _label_coef(learner, learner.coef_.shape[1])
+    coef = np.append(learner.coef_[0], learner.intercept_[0])
+    label_coef = _label_coef(learner, learner.coef_.shape[1])
     reader = terms = None
     if len(before) == 1 and isinstance(first, TableEncoder) and first.terms:
         reader, terms, before = first, first.terms_, []
     for step in reversed(before):
-        of_class = _unscaled(step, of_class, asked)
-        of_label = None if of_label is None else _unscaled(step, of_label, asked)
-    of_label = None if of_label is None else (terms, of_label)
-    return Parts(learner, first, reader, (terms, of_class), of_label)
+        coef = _unscaled(step, coef, asked)
+        label_coef = None if label_coef is None else _unscaled(step, label_coef, asked)
+    of_label = None if label_coef is None else (terms, label_coef)
+    return Parts(learner, first, reader, (terms, coef), of_label)
 
 
 def _refuse(asked: str, models: Iterable) -> None:
