@@ -189,7 +189,7 @@ def _residual(problem: Problem, classifier, propensity, f, e, decay=0.9) -> dict
     }
 
 
-# -- against the number of rows, and many small fits -------------------------------------------
+# -- against the number of rows -------------------------------------------------------------
 
 
 def scale(rows, method, dtype="float64", repeat_seconds=4.0) -> dict:
@@ -208,33 +208,6 @@ def scale(rows, method, dtype="float64", repeat_seconds=4.0) -> dict:
         "x_bytes": problem.n_bytes,
         "added_bytes": max(added, 0),
         "runs": len(outcomes),
-    }
-
-
-def small(workload, method, seconds=2.0, start_at=None, limit=60.0) -> dict:
-    """Many fits of one small problem: CPU milliseconds per fit (the best), and fits per second."""
-    problem = BY_KEY[workload].problem()
-    if method == "naive":
-        started = contestants.sarlearn(problem, stop="slope")
-        endpoint = started.classifier, started.propensity
-        outcome = contestants.naive(
-            problem, limit=limit, expected=started.iterations, endpoint=endpoint
-        )
-        return {"cpu": outcome.cpu, "iterations": outcome.iterations, "fits": 1}
-    for _ in range(3):
-        contestants.sarlearn(problem, stop=OURS[method])
-    while start_at is not None and time.time() < start_at:
-        time.sleep(0.001)
-    began, outcomes = time.perf_counter(), []
-    while time.perf_counter() - began < seconds:
-        outcomes.append(contestants.sarlearn(problem, stop=OURS[method]))
-    elapsed = time.perf_counter() - began
-    return {
-        "cpu": min(outcome.cpu for outcome in outcomes),
-        "cpu_mean": float(np.mean([outcome.cpu for outcome in outcomes])),
-        "iterations": outcomes[0].iterations,
-        "fits": len(outcomes),
-        "a_second": len(outcomes) / elapsed,
     }
 
 
@@ -300,7 +273,6 @@ JOBS = {
     "fit": fit,
     "distances": distances,
     "scale": scale,
-    "small": small,
     "machine": machine,
 }
 

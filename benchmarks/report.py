@@ -16,7 +16,7 @@ INTRODUCTION = """# Benchmarks
 
 Written by `python -m benchmarks.run` (`make bench`) from the files in `results/`; do not edit.
 `make bench QUICK=1` takes under three minutes, writes to `results/quick` and prints the table of
-limits; `python -m benchmarks.run --only c small` runs parts alone; real data sets take part where
+limits; `python -m benchmarks.run --only c startup` runs parts alone; real data sets take part where
 `SARLEARN_DATA` names a folder with them.
 
 `SARClassifier` is measured in default fits of scikit-learn's learners. The paper's learner has
@@ -30,7 +30,7 @@ The machine was shared while this ran: CPU seconds of the process, the best of s
 compared; wall seconds say less. Every measurement is a process of its own.
 
 numba compiles SAR-EM's pass where a matrix has some eight million values: c, e and f. The figures
-of a, b, d and the small fits are of a time when it did so at any size; today those take what stands
+of a, b and d are of a time when it did so at any size; today those take what stands
 under NumPy alone.
 
 ![Times faster than the naive way by workload, and CPU seconds against rows](results/benchmarks.png)
@@ -50,18 +50,11 @@ SHORTFALLS = """## What is missed, what was tried, what it would take
   registers, sixteen values per logarithm, gradients by columns of a sparse copy. More would take
   fewer passes, and that is `stop="fixed_point"`, which ends nearer the solution in fewer of
   them.
-- **Many small fits.** On a few hundred rows the pass over them is a small part of an iteration.
-  The rest are calls from Python: solving with the old Hessian and with what earlier steps
-  taught, the propensity's M-step, norms, the stop rule, the record. It would take the loop
-  itself compiled, a second copy of the mathematics, and the passes, the start and scikit-learn's
-  validation would still exceed what was aimed at.
 - **Time against rows.** With the paper's stop the exponent is a little above 1, because that
   stop takes more iterations on more rows, and because of the step out of the cache.
 - **Two threads, and the bound.** The two cores share their memory's bandwidth with each other
   and with other tenants of the machine, so the same fit takes longer in one hour than in the
   next.
-- **Small fits.** On 546 rows an M-step consists of calls of a few microseconds each. It would take
-  the loop itself compiled.
 """
 
 

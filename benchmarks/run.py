@@ -1,10 +1,10 @@
 """Run the benchmarks: ``python -m benchmarks.run [--quick] [--only PART ...]``.
 
 Parts are the keys of the workloads (a to f, and the real ones where SARLEARN_DATA is set),
-``learner``, ``scaling``, ``small``, ``startup``, ``users`` and ``dask``. Every measurement is a
+``learner``, ``scaling``, ``startup``, ``users`` and ``dask``. Every measurement is a
 process of its own, one after the other. A full run renews the tracked results, the tables in
 README.md and the figure; a quick one measures what limits are set for (workload c, the learner,
-the start), goes to ``results/quick`` and only prints.
+the start, the command line), goes to ``results/quick`` and only prints.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -25,11 +24,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks import report, startup, store, users
 from benchmarks.dask_measure import ROW_BYTES
 from benchmarks.learner import CASES, Case
-from benchmarks.workloads import SMALL, Workload, available
+from benchmarks.workloads import Workload, available
 
-OTHER_PARTS = ["learner", "scaling", "small", "startup", "users", "dask"]
+OTHER_PARTS = ["learner", "scaling", "startup", "users", "dask"]
 # What a quick run has limits for.
-QUICK_PARTS = ["c", "learner", "startup"]
+QUICK_PARTS = ["c", "learner", "startup", "users"]
 SCALING_ROWS = [5_000, 16_000, 50_000, 160_000, 500_000, 1_600_000, 5_000_000]
 UNPACKED = {"a", "newsgroups"}  # sparse, and small enough for the naive way to unpack
 
@@ -48,8 +47,6 @@ class Plan:
     repeat_seconds: float = 6.0
     scaling_rows: tuple[int, ...] = tuple(SCALING_ROWS)
     dtypes: tuple[str, ...] = ("float64", "float32")
-    small_methods: tuple[str, ...] = ("slope", "slope_numpy", "fixed_point")
-    small_seconds: float = 3.0
     rounds: int = 9
     dask_rows: tuple[int, ...] = (1_000_000, 5_000_000, 20_000_000, 50_000_000)
     dask_rows_of_one: int = 20_000_000  # workers compared up to here: more only takes longer
@@ -68,8 +65,6 @@ QUICK = Plan(
     repeat_seconds=0.5,
     scaling_rows=(5_000, 50_000, 250_000),
     dtypes=("float64",),
-    small_methods=("slope",),
-    small_seconds=0.5,
     rounds=2,
     dask_rows=(200_000,),
     dask_block_rows=50_000,
@@ -124,9 +119,6 @@ class Benchmark:
         if "scaling" in parts:
             for rows in self.plan.scaling_rows:
                 out.append((f"scaling, {rows:,} rows", lambda rows=rows: self.scaling(rows)))
-        if "small" in parts:
-            for workload in SMALL:
-                out.append((f"small fits, {workload.key}", lambda w=workload: self.small(w)))
         if "learner" in parts:
             cases = [case for case in CASES if case.quick or not self.plan.quick]
             out += [(f"a fit of {case.name}", partial(self.cost, case)) for case in cases]
@@ -225,31 +217,6 @@ class Benchmark:
                 )
                 made.append({"rows": rows, "method": method, "dtype": dtype, **result})
         store.merge("scaling", made, self.folder)
-
-    def small(self, workload: Workload) -> None:
-        """Fits of one small problem: alone, in two processes at once, and the naive way."""
-        made = []
-        seconds = self.plan.small_seconds
-        what = {"kind": "small", "workload": workload.key, "seconds": seconds}
-        for method in self.plan.small_methods:
-            alone = job(**what, method=method)
-            both = self._at_once(2, **what, method=method)
-            row = {"workload": workload.key, "method": method, **alone, "load": os.getloadavg()[0]}
-            if all("failed" not in one for one in both):
-                row["a_second_two"] = sum(one["a_second"] for one in both)
-            made.append(row)
-        naive = job(**what, method="naive", limit=self.plan.naive_limit)
-        made.append({"workload": workload.key, "method": "naive", **naive})
-        store.merge("small", made, self.folder)
-
-    def _at_once(self, processes: int, **what) -> list[dict]:
-        from concurrent.futures import ThreadPoolExecutor
-
-        # Imports take a second or two; all begin to count at the same moment.
-        start_at = time.time() + 4.0
-        with ThreadPoolExecutor(processes) as pool:
-            running = [pool.submit(job, start_at=start_at, **what) for _ in range(processes)]
-            return [one.result() for one in running]
 
     def _dask_steps(self) -> list[tuple[str, Step]]:
         plan = self.plan

@@ -9,7 +9,6 @@ RESULTS = HERE / "results"
 KEYS = {
     "workloads": ("workload", "method"),
     "scaling": ("rows", "method", "dtype"),
-    "small": ("workload", "method"),
     "startup": ("what",),
     "machine": ("what",),
     "dask": ("case", "rows", "workers"),

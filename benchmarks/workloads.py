@@ -192,12 +192,7 @@ REAL = [
     Workload("ijcnn", "", 141_691, _real("load_ijcnn"), 30_000),
     Workload("covtype", "", 581_012, _real("load_covtype"), 58_000),
 ]
-SMALL = [
-    Workload("4,000 x 200 sparse", "", 4_000, lambda n: sparse_words(n, 200, 11, "fold"), 4_000),
-    Workload("6,500 x 21", "", 6_500, lambda n: coded_table(n, 21, 6, "mushroom"), 6_500),
-    Workload("546 x 9", "", 546, lambda n: coded_table(n, 9, 10, "breast"), 546),
-]
-BY_KEY = {workload.key: workload for workload in GENERATED + REAL + SMALL}
+BY_KEY = {workload.key: workload for workload in GENERATED + REAL}
 
 
 def available() -> list[Workload]:

@@ -101,16 +101,16 @@ def test_residual_is_zero_at_the_fixed_point_only(problem, fixed_point):
 
 
 def test_a_measurement_is_a_process_that_gives_a_row(tmp_path):
-    what = {"kind": "fit", "workload": "546 x 9", "repeat_seconds": 0.05, "saved": str(tmp_path)}
-    row = run.job(method="slope_numpy", **what)  # no compiler to wait for
+    what = {"kind": "fit", "workload": "b", "rows": 600, "repeat_seconds": 0.05}
+    row = run.job(method="slope_numpy", **what, saved=str(tmp_path))  # no compiler to wait for
     assert "failed" not in row
-    assert (row["rows"], row["columns"]) == (546, 9)
+    assert (row["rows"], row["columns"]) == (600, 14)
     assert row["cpu"] > 0
     assert row["bound"] > 0
     assert row["passes"] >= row["iterations"] >= 10
     json.dumps(row)
-    with np.load(tmp_path / "546 x 9-slope_numpy.npz") as stored:
-        problem = BY_KEY["546 x 9"].problem()
+    with np.load(tmp_path / "b-slope_numpy.npz") as stored:
+        problem = BY_KEY["b"].problem(600)
         f = expit(problem.X @ stored["classifier"][:-1] + stored["classifier"][-1])
     again = contestants.sarlearn(problem, stop="slope")
     assert np.allclose(f, expit(problem.X @ again.classifier[:-1] + again.classifier[-1]))
