@@ -63,6 +63,22 @@ def test_values_too_large_to_square():
     np.testing.assert_allclose(f, free.predict_proba(unit), atol=1e-9)
 
 
+# Column, value, label and number of rows: each column is zero but in a few rows, most unlabelled.
+RARE = [(0, -2, 0, 1), (0, -1, 0, 1), (0, 2, 0, 1), (1, -2, 0, 2), (1, 1, 0, 1), (1, 2, 0, 1)]
+RARE += [(1, 2, 1, 1), (2, 1, 0, 1), (2, 2, 1, 2), (0, 0, 0, 49), (0, 0, 1, 11)]
+
+
+@pytest.mark.filterwarnings("ignore::sarlearn.exceptions.DataWarning")
+def test_rounding_does_not_choose_where_em_goes_along_columns_that_tell_rows_apart():
+    """Hardly penalised, logits of such rows grow; steps along them were up to 1e10 long."""
+    column, value, s, times = np.array(RARE).T
+    X = (value[:, None] * np.eye(3)[column]).repeat(times, axis=0)
+    s = s.repeat(times)
+    cases = (1e9 * X, s, 1.0), (X, s, 1e18), (X[:, ::-1], s, 1e18), (X[::-1], s[::-1], 1e18)
+    found = [SAREMClassifier(C=C).fit(X, s).class_prior_ for X, s, C in cases]
+    np.testing.assert_allclose(found, found[0], atol=1e-9)
+
+
 def test_a_fit_stores_no_second_copy_of_the_data():
     """100,000 x 50: peak memory during the fit grows by less than the data themselves."""
     script = """

@@ -26,6 +26,7 @@ from sarlearn._engine.newton import (
     Sums,
     WideCurvature,
     curvature_at,
+    reach_of,
 )
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import EMResult, History, ModelSlopeRule
@@ -166,6 +167,10 @@ class SAREM:
         self.ridge = rows.units.ridge(C, self.total_weight)
         self.wide = rows.shape[1] > DENSE_COLUMNS
         self.compiled = rows.nnz >= COMPILED_ELEMENTS
+        sizes = rows.sizes()
+        self._reaches = [reach_of(sizes)]
+        if propensity.newton:
+            self._reaches.append(reach_of(sizes[propensity.columns]))
         self.passes = 0
         # Where it stands: the last pass, where the targets of the M-step come from, and the
         # curvature that steps are taken with.
@@ -215,7 +220,8 @@ class SAREM:
 
     def _step(self, base, gradients, size: float, goal: float):
         """A Newton step, halved until it leaves less than it found; gradients and size left."""
-        steps = [side.step(g) for side, g in zip(self._curvatures(), gradients, strict=True)]
+        sides = zip(self._curvatures(), gradients, self._reaches, strict=True)
+        steps = [side.step(gradient, reach) for side, gradient, reach in sides]
         for (here, *_), sums in self.rows.totals(em_pass, self._tries(base, steps)):
             self._arrive(here, sums)
             gradients = self._gradients(sums.gradient, sums.propensity_gradient)

@@ -23,6 +23,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.kernels import gram_diagonal, hessian_product
+from sarlearn._engine.likelihood import LIMIT
 
 # With more columns than this a Cholesky factor costs more than the products CG needs.
 DENSE_COLUMNS = 3000
@@ -63,6 +64,15 @@ class Sums:
         return self
 
 
+def reach_of(sizes: np.ndarray) -> np.ndarray:
+    """How far a step may move each parameter, by the sizes of its columns, and the intercept.
+
+    No parameter alone moves a logit by more than the range in which probabilities differ from 0
+    and 1.
+    """
+    return np.append(LIMIT / np.where(sizes > 0, sizes, 1.0), LIMIT)
+
+
 # -- curvature ---------------------------------------------------------------------------------
 
 
@@ -96,11 +106,16 @@ class Memory:
             x = daxpy(step, x, a=share - scale * ddot(change, x))
         return x
 
-    def step(self, gradient: np.ndarray) -> np.ndarray:
-        """Newton's step, shortened where it would change logits by more than they mean."""
+    def step(self, gradient: np.ndarray, reach: np.ndarray) -> np.ndarray:
+        """Newton's step, shortened where it would change logits by more than they mean.
+
+        Where a column tells some rows apart, hardly any curvature is left along it, and an old
+        Hessian's step went 1e10 logits far: there nothing but rounding decides where EM goes on.
+        """
         step = -self.solve(gradient)
         change = math.sqrt(max(-float(gradient @ step), 0.0) / self.total)
-        return step if change <= LARGEST_CHANGE else step * (LARGEST_CHANGE / change)
+        step = step if change <= LARGEST_CHANGE else step * (LARGEST_CHANGE / change)
+        return np.clip(step, -reach, reach)
 
     def norm(self, gradient: np.ndarray) -> float:
         """The Newton decrement: the size of a gradient, whatever the scale of the columns."""

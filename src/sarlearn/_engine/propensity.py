@@ -110,7 +110,7 @@ class GroupedPropensity(Kind):
     """
 
     def __init__(self, values, labelled_weight, unlabelled_weight, units: Units, C: float):
-        self.values, self.units = values, units
+        self.values = values
         self._design = np.column_stack([values, np.ones(len(values))])
         self._ridge = units.ridge(C, float(labelled_weight.sum()))
         self.labelled_weight, self.unlabelled_weight = labelled_weight, unlabelled_weight
@@ -183,8 +183,8 @@ class ColumnPropensity(Kind):
 
     newton = True
 
-    def __init__(self, labelled_weight: float, units: Units, C: float):
-        self.units = units
+    def __init__(self, labelled_weight: float, columns: np.ndarray, units: Units, C: float):
+        self.columns = columns
         self._ridge = units.ridge(C, labelled_weight)
         self.here = ColumnsAt(np.zeros(len(self._ridge)))
         self.curvature: Curvature
@@ -218,7 +218,7 @@ def choose_propensity(rows: Rows, columns: np.ndarray, C: float):
         return GroupedPropensity(values, known, total - known, units, C), rows
     rows = rows.map(_with_attributes, columns, as_sparse)
     known, _ = rows.total(_group_weights, 1)
-    return ColumnPropensity(float(known[0]), units, C), rows
+    return ColumnPropensity(float(known[0]), columns, units, C), rows
 
 
 def group_rows(rows: Rows, columns: np.ndarray) -> tuple[np.ndarray, Rows] | None:
