@@ -35,17 +35,17 @@ pytestmark = quiet
 
 @pytest.fixture
 def at_iteration(monkeypatch):
-    """Call it with what shall happen once, at the second iteration of a fit; it counts them.
+    """Call it with what shall happen once, at an iteration of a fit; it counts them.
 
     By what a fit reports to: scikit-learn's callbacks, which would do, came with its version 1.9.
     """
 
-    def apply(action) -> list[int]:
+    def apply(action, at: int = 2) -> list[int]:
         seen: list[int] = []
 
         def report() -> None:
             seen.append(len(seen))
-            if len(seen) == 2:
+            if len(seen) == at:
                 action()
 
         for module in (base, sar):
@@ -64,7 +64,7 @@ def kills(client, at_iteration, monkeypatch):
     monkeypatch.setattr(_partitions, "TASK_BYTES", 1)
     client.wait_for_workers(2, timeout=60)
     processes = set(client.run(os.getpid).values())
-    yield lambda: at_iteration(lambda: os.kill(min(processes), signal.SIGKILL))
+    yield lambda at=2: at_iteration(lambda: os.kill(min(processes), signal.SIGKILL), at)
     client.wait_for_workers(2, timeout=60)
     assert min(processes) not in client.run(os.getpid).values()
 
@@ -78,18 +78,25 @@ def test_a_killed_worker_changes_nothing(kills):
     agree(model, expected)
 
 
-def test_our_learner_loses_a_worker(kills):
+def test_our_learner_loses_a_worker(kills, at_iteration, monkeypatch):
+    """Trees, grown here on a sample, score the rows on the workers: one goes just before."""
     from sarlearn import SARClassifier
+    from sarlearn._engine import sar_rows
 
-    settings = {"class_models": ["linear"]}
-    expected = SARClassifier([0, 1], **settings).fit(continuous.X, continuous.s)
-    model = SARClassifier([0, 1], **settings)
-    seen = kills()
+    for name, value in {"MANY_ROWS": 1500, "SAMPLE_ROWS": 1000, "TREE_ROWS": 1200}.items():
+        monkeypatch.setattr(sar_rows, name, value)
+    steps = at_iteration(lambda: None)
+    expected = SARClassifier([0, 1]).fit(continuous.X, continuous.s)
+    model, n_steps = SARClassifier([0, 1]), len(steps)
+    seen = kills(n_steps)  # the last look at the trees on all rows
     model.fit(cut(continuous.X, 7), continuous.s)
-    assert len(seen) > 2
+    assert (len(seen), model.n_tree_rows_) == (n_steps, 1200)
     np.testing.assert_allclose(model.propensity_coef_, expected.propensity_coef_, atol=1e-8)
     assert model.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-8)
     np.testing.assert_allclose(model.class_prior_range_, expected.class_prior_range_, atol=1e-6)
+    np.testing.assert_allclose(
+        model.predict_proba(continuous.X), expected.predict_proba(continuous.X), atol=1e-6
+    )
 
 
 def send_home(cluster, client) -> None:
