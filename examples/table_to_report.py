@@ -17,17 +17,19 @@ from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
 
-from sarlearn.datasets import label_table
+from sarlearn.labelling import label
 
 folder = Path(tempfile.mkdtemp())
 table = load_breast_cancer(as_frame=True).frame.iloc[:, [0, 1, 4, 5, 7, 9, 30]]
 table = table.assign(malignant=1 - table.pop("target"))
 table["clinic"] = ["rural", "suburb", "urban"] * 189 + ["urban"] * 2
-drawn = label_table(
-    table, "malignant", ["clinic"], low=0.2, high=0.9, label_column="diagnosed", random_state=0
+malignant = table.pop("malignant")
+chance = {"rural": 0.2, "suburb": 0.55, "urban": 0.9}
+table["diagnosed"], _ = label(
+    table, malignant, lambda table: table["clinic"].map(chance), random_state=0
 )
-drawn.frame.to_csv(folder / "pu.csv", index_label="patient")
-print(f"Labelled {drawn.frame['diagnosed'].sum()} of {drawn.y.sum()} positives.")
+table.to_csv(folder / "pu.csv", index_label="patient")
+print(f"Labelled {table['diagnosed'].sum()} of {malignant.sum()} positives.")
 
 
 def terminal(command):

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from sarlearn import KnownPropensityClassifier, MultiSCARClassifier, SAREMClassifier
-from sarlearn.metrics import class_prior_error, probabilistic_f1_score, propensity_accuracy_score
+from sarlearn.metrics import probabilistic_f1_score, propensity_accuracy_score
 
 from ..harness.data import Data, folds
 
@@ -107,7 +107,7 @@ def evaluate(
             )
             found |= {
                 "propensity_accuracy": propensity_accuracy_score(y[test], s[test], e),
-                "prior_error": class_prior_error(y[train], model.class_prior_),
+                "prior_error": model.class_prior_ - float(y[train].mean()),
                 "n_iter": model.n_iter_,
                 "converged": getattr(model, "converged_", _strata_converged(model)),
             }

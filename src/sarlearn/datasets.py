@@ -1,16 +1,12 @@
-"""Tables to try things on: a generated one, and labels for one whose classes are known."""
+"""A generated table to try things on."""
 
-from collections.abc import Sequence
 from numbers import Integral
 
 import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state, check_scalar
 
-from sarlearn._validation import encode_classes
-from sarlearn.labelling import GeometricLabelling, label
-
-__all__ = ["label_table", "make_patients"]
+__all__ = ["make_patients"]
 
 
 def make_patients(n_rows: int = 1500, *, random_state=None) -> Bunch:
@@ -35,7 +31,7 @@ def make_patients(n_rows: int = 1500, *, random_state=None) -> Bunch:
 
     See Also
     --------
-    label_table : Draw labels for a table whose classes are known.
+    sarlearn.labelling.label : Draw labels from known classes.
 
     Examples
     --------
@@ -69,81 +65,6 @@ def make_patients(n_rows: int = 1500, *, random_state=None) -> Bunch:
         "diagnosed": diagnosed.astype(int),
     }
     return Bunch(frame=pd.DataFrame(columns), y=y.astype(int), propensity=propensity)
-
-
-def label_table(
-    table,
-    class_column: str,
-    propensity: Sequence[str],
-    *,
-    low: float = 0.2,
-    high: float = 0.8,
-    label_column: str = "labelled",
-    random_state=None,
-) -> Bunch:
-    """Hide the classes of a table, and label some of its positives depending on columns you choose.
-
-    The chance of a label grows from ``low`` to ``high`` along each column (words in alphabetical
-    order), by :class:`~sarlearn.labelling.GeometricLabelling`. What a learner finds can then be
-    compared with the truth.
-
-    Parameters
-    ----------
-    table : pandas DataFrame
-        The rows, with their known class.
-    class_column : str
-        The column of the class: 0 and 1, no and yes, or the like. It is left out of the result.
-    propensity : sequence of str
-        The columns, without gaps, that decide who is labelled.
-    low, high : float in (0, 1], default=0.2 and 0.8
-        The ends of the chance.
-    label_column : str, default="labelled"
-        Name of the new column.
-    random_state : int, RandomState or None, default=None
-        Of the draw.
-
-    Returns
-    -------
-    Bunch
-        ``frame``, the table with labels in place of classes; ``y``, the classes; ``propensity``,
-        the chance of a label.
-
-    See Also
-    --------
-    make_patients : A table of patients, some of the ill diagnosed.
-    sarlearn.labelling.label : The same for a matrix, by any mechanism.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sarlearn.datasets import label_table
-    >>> tumours = load_breast_cancer(as_frame=True).frame
-    >>> found = label_table(tumours, "target", ["mean radius"], random_state=0)
-    >>> int(found.y.sum()), int(found.frame["labelled"].sum())
-    (357, 134)
-    """
-    missing = [name for name in (class_column, *propensity) if name not in table]
-    if missing:
-        raise ValueError(
-            f"The table has no column {missing[0]!r}; it has {', '.join(map(str, table))}."
-        )
-    if label_column in table:
-        raise ValueError(f"The table already has a column {label_column!r}; name another one.")
-    codes = {name: _numbers(table[name]) for name in propensity}
-    y = encode_classes(table[class_column], name=class_column).astype(int)
-    rule = GeometricLabelling(range(len(codes)), low=low, high=high)
-    s, e = label(np.column_stack(list(codes.values())), y, rule, random_state=random_state)
-    frame = table.drop(columns=class_column).assign(**{label_column: s})
-    return Bunch(frame=frame, y=y, propensity=e)
-
-
-def _numbers(column) -> np.ndarray:
-    """Numbers as they are, words by their place in the alphabet."""
-    if column.isna().any():
-        raise ValueError(f"The column {column.name!r} has gaps, and cannot decide who is labelled.")
-    if column.dtype.kind in "biuf":
-        return column.to_numpy(dtype=float)
-    return np.unique(column.astype(str), return_inverse=True)[1].astype(float)
 
 
 def _pandas():

@@ -15,7 +15,6 @@ from sklearn.model_selection import cross_val_score
 
 from sarlearn.labelling import ProductLabelling, label
 from sarlearn.metrics import (
-    class_prior_error,
     observed_log_likelihood,
     probabilistic_f1_score,
     probabilistic_precision_score,
@@ -45,7 +44,6 @@ SCORES = {
     "propensity_error_positives": lambda y, f, e, s, **w: propensity_mean_absolute_error(
         f, e, y_true=y, **w
     ),
-    "prior_error": lambda y, f, e, s, **w: class_prior_error(y, 0.3, **w),
     "log_likelihood": lambda y, f, e, s, **w: observed_log_likelihood(s, f, e, **w),
     "mean_log_likelihood": lambda y, f, e, s, **w: observed_log_likelihood(
         s, f, e, normalize=True, **w
@@ -128,13 +126,6 @@ def test_classes_and_labels_in_any_two_values(data, encode):
     y, f, e, s, _ = data
     for score in SCORES.values():
         assert score(encode(y), f, e, encode(s)) == score(y, f, e, s)
-
-
-def test_class_prior_error_has_a_sign():
-    assert class_prior_error([0, 1, 1, 1], 0.5) == -0.25
-    assert class_prior_error([0, 0, 0, 1], 0.5) == 0.25
-    assert class_prior_error([0, 0], 0.5) == 0.5
-    assert class_prior_error([1, 1], 0.5) == -0.5
 
 
 def test_log_likelihood_by_definition(data):
@@ -230,8 +221,6 @@ def test_undefined_scores_warn():
         (lambda: propensity_accuracy_score([0, 1], [0, 1], [0.5, -1]), "propensity must lie in"),
         (lambda: propensity_accuracy_score([0, 1], [0, 0.3], 0.5), "s must hold two classes"),
         (lambda: propensity_mean_absolute_error([0.5] * 2, [0.5] * 3), "2 values for 3 rows"),
-        (lambda: class_prior_error([0, 1], 1.2), "class_prior must lie in [0, 1]"),
-        (lambda: class_prior_error([0, 1], [0.2, 0.3]), "class_prior must be one number"),
         (lambda: observed_log_likelihood([0, 1], [0.5, 2.0], 0.5), "y_prob must lie in"),
     ],
 )

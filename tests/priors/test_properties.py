@@ -315,3 +315,6 @@ def test_rows_of_weight_zero_change_nothing_wherever_they_stand():
     assert among == pytest.approx(alone.class_prior_, abs=1e-9)
     assert share == pytest.approx(np.average(s, weights=weight))
     assert abs(share - s.mean()) > 1e-3
+    folds = list(StratifiedKFold(3).split(X, s))
+    with pytest.raises(ValueError, match="cv names row 299, and there are 200 rows with a weight"):
+        BestBinEstimator(cv=folds).fit(X, s, sample_weight=weight)

@@ -6,7 +6,6 @@ predicted ``P(y=1|x)``, ``s`` the observed labels, ``propensity`` the predicted 
 
 from sarlearn.metrics.inverse_propensity import ipw_score, ipw_scorer, ipw_scores
 from sarlearn.metrics.true_class import (
-    class_prior_error,
     observed_log_likelihood,
     probabilistic_f1_score,
     probabilistic_precision_score,
@@ -16,7 +15,6 @@ from sarlearn.metrics.true_class import (
 )
 
 __all__ = [
-    "class_prior_error",
     "ipw_score",
     "ipw_scorer",
     "ipw_scores",

@@ -189,7 +189,6 @@ def propensity_mean_absolute_error(
     See Also
     --------
     propensity_accuracy_score : How well the labels are predicted.
-    class_prior_error : Error of a class prior, with its sign.
 
     Examples
     --------
@@ -205,43 +204,6 @@ def propensity_mean_absolute_error(
     if y_true is None:
         return _mean(np.abs(e - e_true), sample_weight)
     return _mean_over_positives(np.abs(e - e_true), y_true, sample_weight, "error")
-
-
-def class_prior_error(y_true, class_prior, *, sample_weight=None) -> float:
-    """Error of an estimated class prior, with its sign: ``class_prior - mean(y)``.
-
-    Negative where too few positives are found.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True classes.
-    class_prior : float in [0, 1]
-        The estimate of ``P(y=1)``.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        Non-negative weights.
-
-    Returns
-    -------
-    float in [-1, 1]
-        Above 0 where the class prior was estimated too high.
-
-    See Also
-    --------
-    propensity_mean_absolute_error : Distance from the true propensities.
-    sarlearn.priors.compare_priors : Several estimators side by side.
-
-    Examples
-    --------
-    >>> from sarlearn.metrics import class_prior_error
-    >>> class_prior_error([1, 1, 0, 0], 0.375)
-    -0.125
-    """
-    positive = encode_classes(y_true, name="y_true")
-    if np.ndim(class_prior) != 0:
-        raise ValueError(f"class_prior must be one number; got shape {np.shape(class_prior)}.")
-    (prior,) = check_probabilities(class_prior, "class_prior", 1, one_for_all=True)
-    return float(prior) - _mean(positive.astype(np.float64), sample_weight)
 
 
 def observed_log_likelihood(

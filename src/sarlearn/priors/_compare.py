@@ -15,7 +15,6 @@ from sarlearn._validation import check_array, check_groups, encode_labels
 from sarlearn.classifiers import SAREMClassifier
 from sarlearn.exceptions import TrustWarning, warn
 from sarlearn.priors._base import PriorEstimator, check_informative
-from sarlearn.priors._scores import ScorePriorEstimator, out_of_fold_scores
 from sarlearn.priors.alphamax import AlphaMax
 from sarlearn.priors.best_bin import BestBinEstimator
 from sarlearn.priors.dedpul import DEDPUL
@@ -27,6 +26,8 @@ from sarlearn.priors.penalized_l1 import PenalizedL1
 from sarlearn.priors.tice import TIcE
 
 NUMBERS = ("class_prior_", "unlabelled_prior_", "label_frequency_")
+# A larger spread of the class priors is told.
+MUCH = 0.1
 
 
 def default_estimators(single_sample: bool = True, random_state=None) -> dict[str, PriorEstimator]:
@@ -71,8 +72,6 @@ class PriorComparison:
         One for each method: its three numbers, and its warnings as ``notes``.
     estimators : dict of str to fitted estimator
         Methods that failed are missing.
-    max_disagreement : float
-        The spread above which the methods are said to disagree.
 
     See Also
     --------
@@ -81,7 +80,6 @@ class PriorComparison:
 
     rows: list[PriorRow]
     estimators: dict[str, PriorEstimator]
-    max_disagreement: float = 0.1
 
     @property
     def spread(self) -> float:
@@ -91,8 +89,8 @@ class PriorComparison:
 
     @property
     def disagree(self) -> bool:
-        """Is the spread larger than `max_disagreement`?"""
-        return self.spread > self.max_disagreement
+        """Is the spread larger than 0.1?"""
+        return self.spread > MUCH
 
     @property
     def verdict(self) -> str:
@@ -104,9 +102,9 @@ class PriorComparison:
             f"{self.spread:.3f} apart"
         )
         if not self.disagree:
-            return f"The estimates agree within {self.max_disagreement:g}: {ends}."
+            return f"The estimates agree within {MUCH:g}: {ends}."
         return (
-            f"The estimates disagree by more than {self.max_disagreement:g}: {ends}. Label more "
+            f"The estimates disagree by more than {MUCH:g}: {ends}. Label more "
             "rows, or check that the labelled rows are a random sample of the positives: if not, "
             "SARClassifier with propensity features is the method."
         )
@@ -126,16 +124,11 @@ def compare_priors(
     s,
     estimators: Mapping | Sequence[str] | None = None,
     *,
-    scorer=None,
-    cv=5,
     single_sample: bool = True,
-    max_disagreement: float = 0.1,
     groups=None,
     random_state=None,
 ) -> PriorComparison:
     """Estimate the class prior by several methods, and say whether they agree.
-
-    Methods that read scores share one set of them, computed once.
 
     Parameters
     ----------
@@ -146,19 +139,12 @@ def compare_priors(
     estimators : list of names, or dict of name to estimator, default=None
         Which methods. None runs SARClassifier, BBE, KM1, DEDPUL, KM2, AlphaMax, PE, TIcE, pen-L1,
         EN and SAR-EM; ``benchmarks/results/priors.csv`` says what each costs.
-    scorer : classifier with ``predict_proba``, default=None
-        Of the shared scores; None is logistic regression on standardised columns. A score
-        method with a scorer of its own does not share.
-    cv : int >= 2, splitter or iterable, default=5
-        Folds of the shared scores.
     single_sample : bool, default=True
         False for case-control data; read by the methods chosen by name.
-    max_disagreement : float, default=0.1
-        The spread of class priors above which a warning is given.
     groups : array-like of shape (n_samples,), default=None
         Rows of a group, such as visits of one patient, share a fold; equal rows do anyway.
     random_state : int, RandomState instance or None, default=None
-        Of the scores and of the methods chosen by name.
+        Of the methods chosen by name.
 
     Returns
     -------
@@ -189,26 +175,14 @@ def compare_priors(
     labelled, _ = encode_labels(s)
     check_informative(checked)
     groups = check_groups(groups, len(labelled))
-    shared = [
-        name
-        for name, estimator in chosen.items()
-        if isinstance(estimator, ScorePriorEstimator) and estimator.scorer is None
-    ]
-    if shared:
-        folds = {"cv": cv, "random_state": random_state, "groups": groups}
-        scores = out_of_fold_scores(X, labelled, scorer=scorer, **folds)
     rows, fitted = [], {}
     for name, given in chosen.items():
         estimator, failure = clone(given), []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                if name in shared:
-                    fitted[name] = estimator.fit_scores(scores, labelled)
-                elif has_fit_parameter(estimator, "groups"):
-                    fitted[name] = estimator.fit(X, labelled, groups=groups)
-                else:
-                    fitted[name] = estimator.fit(X, labelled)
+                grouped = {"groups": groups} if has_fit_parameter(estimator, "groups") else {}
+                fitted[name] = estimator.fit(X, labelled, **grouped)
             except ValueError as error:
                 failure = [f"failed: {error}"]
         # Few labels are warned of once for all methods, not in the notes of each.
@@ -218,7 +192,7 @@ def compare_priors(
         rows.append(PriorRow(name, prior, kappa, c, clipped, notes + failure))
     if not fitted:
         raise ValueError("No method gave an estimate. " + "; ".join(r.notes[-1] for r in rows))
-    comparison = PriorComparison(rows, fitted, max_disagreement)
+    comparison = PriorComparison(rows, fitted)
     if comparison.disagree:
         warn(TrustWarning("priors-disagree", comparison.verdict))
     return comparison

@@ -34,8 +34,8 @@ def out_of_fold_scores(
 
     In-sample scores of a flexible model put all labelled rows on top, and every estimator that
     reads them then finds no positives among the unlabelled. A row scored by several folds (a
-    repeated splitter) gets the mean of its scores; one of weight 0 gets NaN, unless a given fold
-    holds it out. Without a `scorer`, logistic regression on standardised columns does it.
+    repeated splitter) gets the mean of its scores. Without a `scorer`, logistic regression on
+    standardised columns does it.
     """
     rows = moderate(check_array(X, accept_sparse="csr", dtype=np.float64))
     if scorer is None:
@@ -50,8 +50,7 @@ def out_of_fold_scores(
         )
     target = labelled.astype(int)
     total, count = np.zeros(len(target)), np.zeros(len(target))
-    counting = np.ones(len(target), dtype=bool) if weight is None else weight > 0
-    for train, test in _splits_of(rows, labelled, counting, cv, random_state, groups):
+    for train, test in splits(rows, labelled, cv, random_state, groups):
         held_in = np.unique(target[train])
         if len(held_in) < 2:
             raise ValueError(
@@ -62,29 +61,12 @@ def out_of_fold_scores(
         fitted = clone(scorer).fit(safe_indexing(X, train), target[train], **parameters)
         total[test] += fitted.predict_proba(safe_indexing(X, test))[:, 1]
         count[test] += 1
-    never = int(np.sum(count[counting] == 0))
-    if never:
+    if never := int(np.sum(count == 0)):
         raise ValueError(
             f"cv={cv!r} leaves {never} rows in no test fold; each row needs a score from a model "
             "that did not see it."
         )
-    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
-
-
-def _splits_of(X, labelled, counting: np.ndarray, cv, random_state, groups):
-    """Folds of the rows that count, as numbers among all rows.
-
-    A number or a splitter never sees the others; folds that are given number all rows.
-    """
-    if counting.all():
-        return splits(X, labelled, cv, random_state, groups)
-    if isinstance(cv, int | np.integer) or hasattr(cv, "split"):
-        rows = np.flatnonzero(counting)
-        groups = None if groups is None else groups[rows]
-        found = splits(X[rows], labelled[rows], cv, random_state, groups)
-        return [(rows[train], rows[test]) for train, test in found]
-    pairs = [[np.arange(len(counting))[part] for part in pair] for pair in cv]
-    return [(train[counting[train]], test) for train, test in pairs]
+    return total / count
 
 
 def _weights_of_fit(model, weight: np.ndarray) -> dict[str, np.ndarray]:
@@ -104,7 +86,13 @@ def splits(
     """The (train, test) pairs meant by `cv`: a number of folds, a splitter, or the pairs."""
     if not isinstance(cv, int | np.integer):
         target = labelled.astype(int)
-        return list(check_cv(cv, target, classifier=True).split(X, target, groups))
+        found = list(check_cv(cv, target, classifier=True).split(X, target, groups))
+        last = max(int(np.max(part, initial=0)) for pair in found for part in pair)
+        if last >= len(target):
+            raise ValueError(
+                f"cv names row {last}, and there are {len(target)} rows with a weight."
+            )
+        return found
     fold = _dealt(X, labelled, _fewer_folds(int(cv), labelled), random_state, groups)
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)]
 
@@ -275,10 +263,7 @@ class ScorePriorEstimator(FoldPriorEstimator):
     def _estimate(self, X, labelled: np.ndarray, weight=None, groups=None) -> Estimate:
         settings = {"scorer": self.scorer, "cv": self.cv, "random_state": self.random_state}
         scores = out_of_fold_scores(X, labelled, **settings, weight=weight, groups=groups)
-        if weight is None:
-            return self._read(scores, labelled)
-        kept = weight > 0
-        return self._read(scores[kept], labelled[kept], weight[kept])
+        return self._read(scores, labelled, weight)
 
     def _read(
         self, scores: np.ndarray, labelled: np.ndarray, weight: np.ndarray | None = None
