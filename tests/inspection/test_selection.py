@@ -93,7 +93,6 @@ def test_without_candidates_every_column_is_one_as_in_the_learner():
 def test_words_and_plot(found):
     text = str(found)
     assert text.startswith("Labelling may follow x")
-    assert "Class prior by what is named: x2 and x3" in text
     assert "name all that you know of" in text
     assert found.plot().get_xlabel() == "weight of fits that name it"
 

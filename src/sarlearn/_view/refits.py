@@ -12,6 +12,9 @@ from sklearn.utils import check_consistent_length
 
 from sarlearn._compat import get_feature_names, one_blas_thread
 from sarlearn._validation import check_array, encode_labels, resolve_features
+from sarlearn._words import listed
+from sarlearn.tables.columns import is_table
+from sarlearn.tables.encoder import TableEncoder
 
 # Told of ``done, total`` in place of the line on the terminal, where a caller has its own display.
 WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
@@ -19,37 +22,49 @@ WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", d
 
 @dataclass
 class CheckedData:
-    """Checked data: a float64 matrix (dense or CSR), who is labelled, names of the columns."""
+    """Checked data: a float64 matrix (dense or CSR), who is labelled, and the user's columns.
+
+    ``source`` says of which of these each column of the matrix is made: one of words has several.
+    """
 
     X: np.ndarray
     labelled: np.ndarray
     names: list[str] | None
+    n_given: int
+    source: np.ndarray
 
     @property
     def n_rows(self) -> int:
         return int(self.X.shape[0])
 
-    def name(self, column: int) -> str:
-        return f"x{column}" if self.names is None else self.names[column]
+    def name(self, given: int) -> str:
+        return f"x{given}" if self.names is None else self.names[given]
 
-    def columns(self, features, what: str) -> list[int]:
-        """Indices of columns, as everywhere in the package; refuses none."""
-        found = resolve_features(features, self.names, self.X.shape[1], what=what).tolist()
-        if not found:
+    def given(self, features, what: str) -> list[int]:
+        """Columns of the user, as everywhere in the package; refuses none, and those of no use."""
+        found = resolve_features(features, self.names, self.n_given, what=what).tolist()
+        useful = [j for j in found if j in self.source]
+        if len(found) < self.n_given and (bare := sorted(set(found) - set(useful))):
+            raise ValueError(f"{what}: {listed(list(map(self.name, bare)))} holds one value only.")
+        if not useful:
             raise ValueError(f"{what} is empty: name at least one column that may drive labelling.")
-        return found
+        return useful
+
+    def made_of(self, given: Iterable[int]) -> list[int]:
+        """The columns of the matrix that are made of columns of the user."""
+        return np.flatnonzero(np.isin(self.source, list(given))).tolist()
 
     def groups(self, candidates) -> dict[str, list[int]]:
-        """Candidates by name: each a column, or several that enter together."""
+        """Candidates by name: each a column of the user, or several that enter together."""
         if isinstance(candidates, Mapping):
-            groups = {str(k): self.columns(v, f"candidate {k!r}") for k, v in candidates.items()}
+            groups = {str(k): self.given(v, f"candidate {k!r}") for k, v in candidates.items()}
         elif isinstance(candidates, Sequence) and any(
             isinstance(c, list | tuple) for c in candidates
         ):
-            found = [self.columns(c, "candidates") for c in candidates]
+            found = [self.given(c, "candidates") for c in candidates]
             groups = {" + ".join(map(self.name, columns)): columns for columns in found}
         else:
-            groups = {self.name(j): [j] for j in self.columns(candidates, "candidates")}
+            groups = {self.name(j): [j] for j in self.given(candidates, "candidates")}
         if not groups:
             raise ValueError("candidates is empty: name at least one column.")
         used = [column for columns in groups.values() for column in columns]
@@ -60,12 +75,20 @@ class CheckedData:
 
 
 def check_rows(X, s) -> CheckedData:
-    """Data for a test; any matrix or table of numbers that ``SAREMClassifier`` takes."""
+    """Data for a test: a matrix, or a table as it comes, with words, dates and gaps."""
     names = get_feature_names(X)
+    names = None if names is None else [str(name) for name in names]
+    source = None
+    if names is not None and is_table(X):
+        encoder = TableEncoder(terms=True).fit(X)
+        if encoder.mixed() or any(reading.n_gaps for reading in encoder.readings_):
+            X, source = encoder.transform(X), encoder.terms_.column
     X = check_array(X, accept_sparse="csr", dtype=np.float64)
     labelled, _ = encode_labels(s)
     check_consistent_length(X, labelled)
-    return CheckedData(X, labelled, None if names is None else [str(name) for name in names])
+    if source is None or names is None:
+        return CheckedData(X, labelled, names, X.shape[1], np.arange(X.shape[1]))
+    return CheckedData(X, labelled, names, len(names), source)
 
 
 def check_count(value, name: str, least: int) -> int:

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
-from sarlearn._words import listed, origin
 from sarlearn.cli.table import Roles, read_labelled
 from sarlearn.cli.terminal import (
     collected_warnings,
@@ -13,7 +10,6 @@ from sarlearn.cli.terminal import (
     progress,
 )
 from sarlearn.inspection import scar_test, select_propensity_features
-from sarlearn.tables.encoder import TableEncoder
 
 # Data sets simulated for the test.
 DRAWS = 199
@@ -32,23 +28,12 @@ def check(
     with collected_warnings() as messages:
         with progress(f"Reading {table}"):
             rows = read_labelled(table, roles, reading)
-            encoder = TableEncoder(terms=True)
-            X = np.asarray(encoder.fit_transform(rows.frame[rows.columns]), dtype=np.float64)
-        candidates = list(rows.roles.propensity)
-        bare = [name for name in candidates if name in encoder.constant_]
-        if bare:
-            have = "has" if len(bare) == 1 else "have"
-            raise ValueError(f"--candidates: {listed(bare)} {have} one value only.")
-        groups: dict[str, list[int]] = {name: [] for name in candidates}
-        for j, name in enumerate(encoder.feature_names_out_):
-            if origin(name) in groups or not candidates:
-                groups.setdefault(origin(name), []).append(j)
-        everything, s = [j for columns in groups.values() for j in columns], rows.s
+        X, s = rows.frame[rows.columns], rows.s
+        named = list(rows.roles.propensity) or "all"
         with progress("Testing whether all positives are labelled equally often"):
-            test = scar_test(X, s, everything, n_draws=DRAWS, flexible=flexible, random_state=seed)
-        test.features = list(groups)
+            test = scar_test(X, s, named, n_draws=DRAWS, flexible=flexible, random_state=seed)
         with progress("Weighing the candidates"):
-            found = select_propensity_features(X, s, groups, random_state=seed)
+            found = select_propensity_features(X, s, named, random_state=seed)
     verdict = str(found)
     if as_json:
         print_json(

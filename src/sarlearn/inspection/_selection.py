@@ -50,14 +50,9 @@ class PropensitySelection:
         likely = [f"{name} ({w:.0%})" for name, w in self.weights.items() if w >= 0.05][:8]
         text = "No candidate is needed to explain the labels."
         if likely:
-            text = f"Labelling may follow {listed(likely)}: the weight of the fits that name them."
-        text += " Class prior by what is named: "
-        text += "; ".join(
-            f"{listed(names) if names else 'nothing'} {prior:.1%} (weight {weight:.0%})"
-            for names, weight, prior in self.fits[:5]
-        )
+            text = f"Labelling may follow {listed(likely)} (weight of the fits that name it)."
         return (
-            f"{text}. Labels hardly tell which columns it is: name all that you know of, one too "
+            f"{text} Labels hardly tell which columns it is: name all that you know of, one too "
             "many costs little and one left out costs much."
         )
 
@@ -126,16 +121,17 @@ def select_propensity_features(
     """
     rows, (rng,) = check_rows(X, s), generators(random_state, 1)
     n_rows, n_columns = rows.X.shape
-    candidates = rows.groups(range(n_columns) if candidates is None else candidates)
-    names = list(candidates)
-    of_column = {j: k for k, columns in enumerate(candidates.values()) for j in columns}
+    candidates = rows.groups("all" if candidates is None else candidates)
+    names, given = list(candidates), list(candidates.values())
+    of_column = {j: k for k, columns in enumerate(given) for j in rows.made_of(columns)}
     terms = Terms.learn(rows.X, list(of_column))
     number = np.array([of_column[j] for j in terms.column])
     # As in SARClassifier, no trees where there are more columns than rows.
     models = ("linear", "trees") if n_columns <= n_rows else ("linear",)
     groups = check_groups(groups, n_rows)
-    given = _sample_of(rows.X, rows.labelled, terms.dense(rows.X), models, rng, groups)
-    sample, settings = given[0], cautious(given[1])
+    B = terms.dense(rows.X)
+    sample, settings = _sample_of(rows.X, rows.labelled, B, models, rng, groups)
+    settings = cautious(settings)
     sizes, others = range(1, MOST_NAMED + 1), len(of_column) < n_columns
     weights, fits = {names[k]: 0.0 for k in np.unique(number)}, []
     for one in members(sample, settings, number, sizes, others):
