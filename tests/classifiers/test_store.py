@@ -13,7 +13,6 @@ def test_words_follow_the_width_of_the_range():
     assert certainty((0.3, 0.47)) == "roughly"
     assert certainty((0.3, 0.59)) == "roughly"
     assert certainty((0.3, 0.61)) == "not at all"
-    assert certainty((0.3, 0.31), unidentified=True) == "not at all"
 
 
 def learned(prior: float, error: float, m: int, last: float):

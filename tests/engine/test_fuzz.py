@@ -23,7 +23,7 @@ MANY = int(os.environ.get("SARLEARN_FUZZ", "0"))
 # Shrinking a failing example takes minutes: by hand, with SARLEARN_FUZZ.
 PHASES = [phase for phase in Phase if MANY or phase is not Phase.shrink]
 FUZZ = settings(
-    max_examples=MANY or 20,
+    max_examples=MANY or 8,
     derandomize=not MANY,
     deadline=None,
     suppress_health_check=list(HealthCheck),
