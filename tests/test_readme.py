@@ -1,4 +1,4 @@
-"""The README's blocks of Python and of commands run, in the order in which they stand.
+"""Blocks of Python and of commands on the first pages run, in the order in which they stand.
 
 Python blocks share their names, as in a notebook; all blocks share a folder, empty at first.
 """
@@ -16,8 +16,9 @@ import pytest
 
 import sarlearn
 
-README = Path(__file__).parents[1] / "README.md"
-START = README.parent / "docs" / "start.md"
+ROOT = Path(__file__).parents[1]
+GUIDE = ROOT / "docs" / "user_guide"
+PAGES = [ROOT / "README.md", ROOT / "docs" / "start.md", GUIDE / "command_line.md"]
 # Commands that set up a machine; the rest is run.
 NOT_RUN = ("pip", "make", "git", "conda", "uv")
 
@@ -72,15 +73,16 @@ def shell(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("default")
-def test_all_blocks_run_in_the_order_in_which_they_stand(shell):
-    found = blocks(README.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_all_blocks_run_in_the_order_in_which_they_stand(page, shell):
+    found = blocks(page.read_text(encoding="utf-8"))
     assert {"python", "console"} <= {kind for kind, _, _ in found}
     names = {"__name__": "__main__"}
     for kind, content, shown in found:
         if kind == "python":
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile(content, "README.md", "exec"), names)
+                exec(compile(content, page.name, "exec"), names)
             if shown is not None:
                 expected = [line.removeprefix("    ") for line in shown.splitlines()]
                 assert printed.getvalue().splitlines() == expected
@@ -93,14 +95,6 @@ def test_all_blocks_run_in_the_order_in_which_they_stand(shell):
             assert (done.returncode != 0) == refused, f"{command}\n{done.stderr}"
             if refused:
                 assert done.stderr.splitlines()[-1] == lines[0]
-
-
-def test_the_first_page_of_the_site_has_the_same_code():
-    pages = [README.read_text(encoding="utf-8"), START.read_text(encoding="utf-8")]
-    first, second = ([block for block in blocks(text) if block[0] == "python"] for text in pages)
-    assert first == second
-    command = next(block[1] for block in blocks(pages[0]) if block[0] == "console").strip()
-    assert command in pages[1]
 
 
 def test_commands_over_several_lines_are_one_command():
