@@ -19,7 +19,6 @@ from sarlearn import (
     SARClassifier,
     SAREMClassifier,
     SCARClassifier,
-    baselines,
     priors,
 )
 
@@ -185,30 +184,6 @@ LEARNERS = [
             "groups": GROUPS,
         },
         BESIDE_AUDITS | AS_WORDS | {"categorical_features": {"X": np.abs(X.round())}},
-    ),
-    Case(
-        baselines.PUSBClassifier,
-        {"X": X, "y": S, "class_prior": 0.5},
-        POS_LABEL | {"class_prior": [None, 0.4, 0.6], "C": [0.1, 5.0]},
-        {"pos_label": {"y": WORDS, "class_prior": 0.8}},
-    ),
-    Case(
-        baselines.SquareRootPropensityClassifier,
-        {"X": X, "y": S},
-        POS_LABEL | {"C": [0.1, 5.0]},
-        AS_WORDS,
-    ),
-    Case(
-        baselines.ThresholdClassifier,
-        {"X": X, "y": S},
-        POS_LABEL | {"C": [0.1, 5.0], "n_neighbors": [1, 7], "n_thresholds": [5, 12]},
-        AS_WORDS,
-    ),
-    Case(
-        baselines.TwoModelsClassifier,
-        {"X": X, "y": S},
-        POS_LABEL | {"propensity_features": [[0], [1]], "C": [0.1, 5.0], "n_iter": [1, 3]},
-        AS_WORDS,
     ),
 ]
 

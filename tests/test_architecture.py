@@ -24,7 +24,7 @@ FLOORS = [
     ["classifiers"],
     ["metrics", "labelling"],
     ["priors", "_view", "datasets"],
-    ["audit", "baselines", "inspection"],
+    ["audit", "inspection"],
     ["reporting", "saving", "onnx", "sql", "_sql_text"],
     ["demo"],
     ["cli"],

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import sarlearn
-from sarlearn import baselines
 from sarlearn._validation import encode_labels, encode_new_labels
 from sarlearn.exceptions import DataWarning
 
@@ -95,14 +94,13 @@ def test_any_other_pair_is_warned_of_with_the_value_and_its_rows(taken, other):
 
 
 def learners():
-    found = [
+    return [
         sarlearn.SAREMClassifier([2]),
         sarlearn.SARClassifier([2], max_iter=20),
         sarlearn.KnownPropensityClassifier(),
         sarlearn.SCARClassifier(random_state=0),
         sarlearn.MultiSCARClassifier(),
     ]
-    return found + [getattr(baselines, name)() for name in baselines.__all__]
 
 
 @pytest.mark.parametrize("learner", learners(), ids=lambda learner: type(learner).__name__)

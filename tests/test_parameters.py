@@ -104,7 +104,7 @@ NOT_HERE = {
 # Parameters that must not change the result, or are scikit-learn's convention.
 WITHOUT_EFFECT = {"n_jobs", "verbose"}
 ELSEWHERE = {("TableEncoder", "y")}
-ROOMS = ["", "audit", "baselines", "datasets", "inspection", "labelling", "metrics"]
+ROOMS = ["", "audit", "datasets", "inspection", "labelling", "metrics"]
 ROOMS += ["onnx", "priors", "reporting"]
 
 

@@ -17,9 +17,10 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r
 from sklearn.model_selection import train_test_split
 
 from experiments.data_sets import load_adult, load_uci
-from sarlearn import SARClassifier, SAREMClassifier, baselines
+from sarlearn import SARClassifier, SAREMClassifier
 
 from ..harness.cells import Fields, seed_from
+from .baselines import ThresholdClassifier, TwoModelsClassifier
 from .labelling import scenario, strategy
 
 TEST_SHARE = 0.25
@@ -112,8 +113,8 @@ def fit(method: str, X, y, s, columns, seed: int):
         return plain.fit(X, y)
     known = {
         "naive": plain,
-        "TM": baselines.TwoModelsClassifier(),
-        "NTC-tMI": baselines.ThresholdClassifier(),
+        "TM": TwoModelsClassifier(),
+        "NTC-tMI": ThresholdClassifier(),
         "SAR-EM": SAREMClassifier(columns),
         "SAR-EM, C=10": SAREMClassifier(columns, C=10.0),
         "SARClassifier": SARClassifier(columns, random_state=seed),

@@ -57,7 +57,7 @@ AISTATS = """
 S1: `e = .1`; S2: `e = .1 f`; S3: `e = sigmoid(-.5 f - 1.5)`; S4: `e = .5 sigmoid(-.5 logit f)`,
 with f a logistic regression on the true class. Labels are few: {few:.0f} in the median
 labelling, {fewest:.0f} in the least. NTC-tMI is the study's method in our implementation
-(`baselines.ThresholdClassifier`), "SAR-EM, all" the call that the study makes of SAR-EM, with
+(`ThresholdClassifier`), "SAR-EM, all" the call that the study makes of SAR-EM, with
 our SAR-EM. The study's own table could not be obtained; so theirs is what our implementation of
 their method gives on the same labels.
 

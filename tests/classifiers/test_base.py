@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import sarlearn
 from conftest import make_pu
 from sarlearn import classifiers
 from sarlearn._words import range_sentence
-from sarlearn.baselines import PUSBClassifier, ThresholdClassifier
 from sarlearn.classifiers import (
     KnownPropensityClassifier,
     MultiSCARClassifier,
@@ -83,12 +81,6 @@ def test_propensities_of_new_rows_are_asked_for(data):
     f = model.predict_proba(data.X)[:, 1]
     expected = np.log(np.where(data.s, f * data.e, 1 - f * data.e)).mean()
     assert found == pytest.approx(expected)
-
-
-def test_baselines_that_only_rank_have_none(data):
-    for learner in (PUSBClassifier(0.5), ThresholdClassifier()):
-        model = clone(learner).fit(data.X, data.s)
-        assert not hasattr(model, "score")
 
 
 def test_two_samples_weigh_as_in_fit(data):

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._compat import CallbackSupportMixin, Interval, StrOptions, reporter
@@ -64,11 +63,6 @@ class Input:
     X: Any = None
     kept: np.ndarray | None = None
     audit: Audit | None = None
-
-
-def _knows_propensities(model) -> bool:
-    """Whether labels of new rows have a probability; some baselines only rank."""
-    return hasattr(model, "_propensity")
 
 
 class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -278,7 +272,6 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         f = self._class_probability(self._check_predict(X))
         return self.classes_[(f > 0.5).astype(int)]
 
-    @available_if(_knows_propensities)
     def score(self, X, y, sample_weight=None) -> float:
         """Mean of ``log P(s|x)`` over the rows: how well the labels are explained.
 

@@ -1,7 +1,6 @@
-"""Other people's learners from biased labels, for comparison: baselines, not recommendations.
+"""Two published learners from biased labels that the studies compare with.
 
-None of them uses the propensity attributes that :class:`~sarlearn.SAREMClassifier` is told, and
-where such attributes decide who is labelled, none comes near it. All models are this package's
+Neither uses the attributes that :class:`~sarlearn.SARClassifier` is told. Models are the library's
 logistic regression with an L2 penalty. As published, they take no sample weights.
 
 LBE (Gong et al. 2021) is left out on purpose. In its published objective the propensity's term is
@@ -13,10 +12,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import digamma, expit, logit
-from sklearn.base import clone
+from scipy.special import digamma, expit
 
-from sarlearn._compat import HasMethods, Interval, fit_context, one_blas_thread
+from sarlearn._compat import Interval, fit_context, one_blas_thread
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.logistic import fit_logistic
@@ -24,13 +22,6 @@ from sarlearn._engine.rows import Rows
 from sarlearn._validation import resolve_features
 from sarlearn.classifiers._store import store_prior
 from sarlearn.classifiers.base import POS_LABEL, LearnsPropensity, PUClassifier
-
-__all__ = [
-    "PUSBClassifier",
-    "SquareRootPropensityClassifier",
-    "ThresholdClassifier",
-    "TwoModelsClassifier",
-]
 
 _SMALLEST = 1e-12
 # The loop of two models has come to rest where a round moves no probability by more than this.
@@ -63,14 +54,12 @@ class _Baseline(PUClassifier):
         X, labelled = given.X, given.rows.column("labelled")
         with one_blas_thread():
             self._learn(X, labelled)
-        store_prior(self, self._class_prior(X), float(labelled.mean()))
+        prior = float(self._class_probability(X).mean())
+        store_prior(self, prior, float(labelled.mean()))
         return self
 
     def _learn(self, X, labelled) -> None:
         raise NotImplementedError
-
-    def _class_prior(self, X) -> float:
-        return float(self._class_probability(X).mean())
 
     def _linear(self, rows: Rows, target, start=None) -> np.ndarray:
         """Logistic regression on fractional targets; sets ``coef_`` and ``intercept_``.
@@ -128,27 +117,10 @@ class TwoModelsClassifier(_Baseline, LearnsPropensity):
     class_prior_, label_frequency_ : float
         Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
 
-    See Also
-    --------
-    sarlearn.SAREMClassifier : The paper's method.
-    SquareRootPropensityClassifier : Split a label's probability evenly.
-
     References
     ----------
     K. Furmańczyk, J. Mielniczuk, W. Rejchel and P. Teisseyre, Double logistic regression approach
     to biased positive-unlabeled data, ECAI 2023.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sarlearn.baselines import TwoModelsClassifier
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(2000, 3))
-    >>> y = 3 * X[:, 0] + X[:, 1] > 0
-    >>> s = y & (rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 2])))
-    >>> model = TwoModelsClassifier().fit(X, s)
-    >>> round(float(np.mean(model.predict(X) == y)), 2)
-    0.92
     """
 
     _parameter_constraints: dict = _Baseline._parameter_constraints | {
@@ -197,144 +169,6 @@ class TwoModelsClassifier(_Baseline, LearnsPropensity):
         return expit(Xe.matvec(self.propensity_coef_[0]) + self.propensity_intercept_[0])
 
 
-class SquareRootPropensityClassifier(_Baseline, LearnsPropensity):
-    r"""PGlin: split the probability of a label evenly between class and propensity.
-
-    Assumes that the propensity is linear in the class probability, and that the most probable row
-    is certainly positive. With :math:`s(x) = P(s=1|x)` and its maximum :math:`m` over the training
-    rows,
-
-    .. math:: e(x) = \sqrt{m\,s(x)},\qquad f(x) = \sqrt{s(x) / m}.
-
-    Parameters
-    ----------
-    C : float > 0, default=1.0
-        Inverse strength of the L2 penalty; the intercept is not penalised.
-    pos_label : int, str or None, default=None
-        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-        The two label values; the second one means labelled.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        Of the naive model.
-    highest_ : float
-        ``m``.
-    class_prior_, label_frequency_ : float
-        Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
-
-    See Also
-    --------
-    TwoModelsClassifier : Fit classifier and propensity in turn.
-
-    References
-    ----------
-    W. Gerych, T. Hartvigsen, L. Buquicchio, E. Agu and E. Rundensteiner, Recovering the propensity
-    score from biased positive unlabeled data, AAAI 2022.
-    """
-
-    def __init__(self, *, C=1.0, pos_label=None):
-        self.pos_label = pos_label
-        self.C = C
-
-    def _learn(self, X, labelled) -> None:
-        self._linear(_solvable(X), labelled.astype(float))
-        self.highest_ = float(expit(self._score(X)).max())
-
-    def _class_probability(self, X) -> np.ndarray:
-        return np.sqrt(np.minimum(expit(self._score(X)) / self.highest_, 1.0))
-
-    def _logit(self, X) -> np.ndarray:
-        return logit(np.clip(self._class_probability(X), _SMALLEST, 1 - _SMALLEST))
-
-    def _propensity(self, X) -> np.ndarray:
-        s = expit(self._score(X))
-        return np.sqrt(np.maximum(self.highest_, s) * s)
-
-
-class PUSBClassifier(_Baseline):
-    r"""PUSB: rank rows by a score, and take the share of positives as given.
-
-    Assumes that the propensity grows with the class probability. The score :math:`g` minimises
-
-    .. math::
-
-        \frac1n \sum_i \log(1 + e^{g(x_i)}) - \frac{\pi}{n P(s=1)} \sum_{i: s_i=1} g(x_i)
-        + \text{penalty},
-
-    which is logistic regression on the targets :math:`s\,\pi / P(s=1)`; rows above the :math:`1 -
-    \pi` quantile of :math:`g` are positive.
-
-    Parameters
-    ----------
-    class_prior : float in (0, 1), class-prior estimator or None, default=None
-        ``P(y=1)``. The method needs it; None asks
-        :class:`~sarlearn.priors.BestBinEstimator`, which assumes SCAR.
-    C : float > 0, default=1.0
-        Inverse strength of the L2 penalty; the intercept is not penalised.
-    pos_label : int, str or None, default=None
-        The label value that means labelled, as in :class:`~sarlearn.SAREMClassifier`.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-        The two label values; the second one means labelled.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        Of the score ``g``.
-    threshold_ : float
-        The score above which a row is positive. ``decision_function`` is relative to it;
-        ``predict_proba`` is its sigmoid, in the right order and not calibrated.
-    class_prior_, label_frequency_ : float
-        The prior used, and ``P(s=1) / class_prior_``.
-
-    See Also
-    --------
-    ThresholdClassifier : Shift the logit to the best threshold.
-
-    References
-    ----------
-    M. Kato, T. Teshima and J. Honda, Learning from positive and unlabeled data with a selection
-    bias, ICLR 2019. There for two samples; here for one.
-    """
-
-    _parameter_constraints: dict = _Baseline._parameter_constraints | {
-        "class_prior": [Interval(Real, 0, 1, closed="neither"), HasMethods(["fit"]), None],
-    }
-
-    def __init__(self, class_prior=None, *, C=1.0, pos_label=None):
-        self.pos_label = pos_label
-        self.class_prior = class_prior
-        self.C = C
-
-    def _learn(self, X, labelled) -> None:
-        share, self._prior = float(labelled.mean()), self._known_prior(X, labelled)
-        if self._prior < share:
-            raise ValueError(
-                f"class_prior={self._prior!r} is below the share of labelled rows, {share:.4g}: "
-                "there are at least as many positives as labels."
-            )
-        # A prior of 1 has no finite score; one row short of it has.
-        scale = max(min(self._prior, 1 - 0.5 / len(labelled)) / share, 1.0)
-        self._linear(_solvable(X), labelled * scale)
-        self.threshold_ = float(np.quantile(self._score(X), 1 - self._prior))
-
-    def _known_prior(self, X, labelled) -> float:
-        if isinstance(self.class_prior, Real):
-            return float(self.class_prior)
-        from sarlearn.priors import BestBinEstimator
-
-        given = self.class_prior
-        estimator = BestBinEstimator(random_state=0) if given is None else clone(given)
-        return float(estimator.fit(X, labelled).class_prior_)
-
-    def _class_prior(self, X) -> float:
-        return self._prior
-
-    def _logit(self, X) -> np.ndarray:
-        return self._score(X) - self.threshold_
-
-
 class ThresholdClassifier(_Baseline):
     r"""NTC-tMI: shift the logit of a label to the threshold that divides the unlabelled rows best.
 
@@ -364,10 +198,6 @@ class ThresholdClassifier(_Baseline):
         ``t``.
     class_prior_, label_frequency_ : float
         Mean class probability over the rows of ``fit``, and ``P(s=1) / class_prior_``.
-
-    See Also
-    --------
-    PUSBClassifier : Rank rows, and cut at a known share.
 
     References
     ----------

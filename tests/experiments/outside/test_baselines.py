@@ -1,30 +1,21 @@
-"""Other people's learners: scikit-learn's contract, and their defining formulas."""
+"""Other people's learners keep their defining formulas."""
 
 import numpy as np
 import pytest
-from scipy import sparse
-from scipy.optimize import minimize
-from scipy.special import expit, logit
-from sklearn.feature_selection import mutual_info_classif
-from sklearn.linear_model import LogisticRegression
-
-from conftest import make_pu
-from sarlearn.baselines import (
-    PUSBClassifier,
-    SquareRootPropensityClassifier,
+from experiments.outside.baselines import (
     ThresholdClassifier,
     TwoModelsClassifier,
     candidate_range,
     shared_information,
 )
-from sarlearn.priors import ElkanNoto
+from scipy import sparse
+from scipy.special import logit
+from sklearn.feature_selection import mutual_info_classif
+from sklearn.linear_model import LogisticRegression
 
-BASELINES = [
-    TwoModelsClassifier(n_iter=3),
-    PUSBClassifier(),
-    SquareRootPropensityClassifier(),
-    ThresholdClassifier(),
-]
+from conftest import make_pu
+
+BASELINES = [TwoModelsClassifier(n_iter=3), ThresholdClassifier()]
 
 
 def naive(X, s):
@@ -86,51 +77,6 @@ def test_two_models_without_attributes_has_one_propensity():
     assert np.ptp(model.predict_propensity(data.X)) == 0
 
 
-def test_pusb_minimises_its_risk_and_cuts_at_the_prior():
-    data = make_pu(500)
-    prior, share = 0.6, data.s.mean()
-    model = PUSBClassifier(class_prior=prior, C=2.0).fit(data.X, data.s)
-
-    def risk(theta):
-        g = data.X @ theta[:-1] + theta[-1]
-        value = np.logaddexp(0, g).sum() - prior / share * g[data.s].sum()
-        return value + theta[:-1] @ theta[:-1] / (2 * 2.0)
-
-    best = minimize(risk, np.zeros(7), options={"gtol": 1e-5}).x
-    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best, atol=1e-3)
-    assert model.predict(data.X).mean() == pytest.approx(prior, abs=2 / 500)
-    np.testing.assert_array_equal(model.predict(data.X), model.decision_function(data.X) > 0)
-    assert model.class_prior_ == prior
-    assert model.label_frequency_ == pytest.approx(share / prior)
-
-
-def test_pusb_asks_an_estimator_for_the_prior():
-    data = make_pu(800)
-    expected = ElkanNoto(random_state=3).fit(data.X, data.s).class_prior_
-    model = PUSBClassifier(class_prior=ElkanNoto(random_state=3)).fit(data.X, data.s)
-    assert model.class_prior_ == expected
-    assert data.s.mean() < PUSBClassifier().fit(data.X, data.s).class_prior_ <= 1
-
-
-def test_pusb_refuses_fewer_positives_than_labels():
-    data = make_pu(300)
-    with pytest.raises(ValueError, match=r"class_prior=0\.01 is below the share of labelled rows"):
-        PUSBClassifier(class_prior=0.01).fit(data.X, data.s)
-
-
-def test_square_root_splits_the_naive_probability():
-    data = make_pu(600)
-    model = SquareRootPropensityClassifier().fit(data.X, data.s)
-    s = naive(data.X, data.s)
-    f, e = model.predict_proba(data.X)[:, 1], model.predict_propensity(data.X)
-    assert model.highest_ == pytest.approx(s.max(), abs=1e-5)
-    np.testing.assert_allclose(f * e, s, atol=1e-4)
-    np.testing.assert_allclose(f, np.sqrt(s / s.max()), atol=1e-4)
-    beyond = 5 * data.X  # rows surer than any in training
-    assert model.predict_proba(beyond)[:, 1].max() == 1
-    assert model.predict_propensity(beyond).max() <= 1
-
-
 def test_threshold_shifts_the_naive_logit():
     data = make_pu(600)
     model = ThresholdClassifier().fit(data.X, data.s)
@@ -185,8 +131,6 @@ def test_sparse_is_dense(model):
 @pytest.mark.parametrize("model", BASELINES, ids=lambda model: type(model).__name__)
 def test_a_column_far_from_zero_changes_nothing(model):
     data = make_pu(600)
-    if isinstance(model, PUSBClassifier):  # the folds of its default prior depend on the values
-        model = PUSBClassifier(class_prior=0.5)
     near = model.fit(data.X, data.s)
     f, prior = near.predict_proba(data.X)[:, 1], near.class_prior_
     X = data.X + np.array([2_460_000.0, 0, -1e7, 0, 0, 0])
@@ -208,21 +152,8 @@ def test_two_models_says_whether_it_settled():
 def test_there_are_at_least_as_many_positives_as_labels(model):
     X = np.random.default_rng(0).standard_normal((120, 3))
     s = np.arange(120) > 0
-    if isinstance(model, PUSBClassifier):
-        model = PUSBClassifier(0.995)
     model.fit(X, s)
     assert model.class_prior_ >= s.mean()
     assert model.label_frequency_ <= 1
     if isinstance(model, ThresholdClassifier):
         assert model.predict_proba(X)[:, 1].mean() >= s.mean() - 1e-6
-
-
-def test_they_rank_well_where_the_propensity_grows_with_the_class():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((3000, 4))
-    f = expit(X @ [3.0, -2.0, 1.0, 0.0])
-    y = rng.random(3000) < f
-    s = y & (rng.random(3000) < 0.8 * f)
-    models = [SquareRootPropensityClassifier(), PUSBClassifier(y.mean())]
-    for model in models:
-        assert np.mean(model.fit(X, s).predict(X) == y) > 0.85
