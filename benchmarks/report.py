@@ -29,9 +29,9 @@ unpacks sparse data where they fit; beside it the same with the data kept sparse
 The machine was shared while this ran: CPU seconds of the process, the best of several runs, are
 compared; wall seconds say less. Every measurement is a process of its own.
 
-numba compiles SAR-EM's pass where a matrix has some eight million values: c, e and f. The figures
-of a, b and d are of a time when it did so at any size; today those take what stands
-under NumPy alone.
+numba compiles SAR-EM's pass where a dense matrix has some eight million values: c and e. The
+figures of a, b, d and f are of a time when it did so at any size, and of sparse ones; today those
+take what stands under NumPy alone.
 
 ![Times faster than the naive way by workload, and CPU seconds against rows](results/benchmarks.png)
 """

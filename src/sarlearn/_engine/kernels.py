@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from sarlearn._engine.blocks import Block
 
 CACHED_ELEMENTS = 2**18  # of a matrix: 2 MB of float64
-NOTHING = np.empty(0)
-NO_CODES = np.empty(0, dtype=np.intp)
+NOTHING: np.ndarray = np.empty(0)
 
 
 # -- products with a block of rows ---------------------------------------------------------------
@@ -163,20 +162,34 @@ def em_sums(
     next_propensity_gradient, propensity_gradient : ndarray or None
         Those of the propensity's model, if it has one: for ``w q (e - s)`` and ``held (e - s)``.
     """
-    grouped = propensity.codes is not None or len(propensity.e) == 1
-    positives = np.zeros(len(propensity.e) if grouped else 0)
-    given = block, theta, propensity, decay, held, out, positives
-    fast = compiled_module() if compiled and _is_compilable(block, propensity.X) else None
-    return _numpy_sums(*given) if fast is None else _compiled_sums(fast, *given)
-
-
-def _numpy_sums(block, theta, propensity, decay, held, out, positives) -> tuple:
     e, not_e, codes, Xe, theta_e = propensity
-    X, labelled, weight = block.X, block.labelled, block.weight
     if Xe is not None:
         e, not_e = sigmoids(logits(Xe, theta_e))
     elif codes is not None:
         e, not_e = e[codes], not_e[codes]
+    fast = compiled_module() if compiled and _is_compilable(block) else None
+    run = _numpy_sums if fast is None else functools.partial(_compiled_sums, fast)
+    value, expected, following, current = run(block, theta, e, not_e, decay, held, out)
+    target, positives = out.target, NOTHING
+    if codes is not None:
+        positives = np.bincount(codes, weights=target, minlength=len(propensity.e))
+    elif len(propensity.e) == 1:
+        positives = np.array([target.sum()])
+    sums = value, expected, positives, following, current
+    if Xe is None:
+        return *sums, None, None
+    if out.propensity_curvature is not None:
+        out.propensity_curvature[:] = likelihood.propensity_curvature(target, e, not_e)
+
+    def gradient(target):
+        return with_intercept(Xe, likelihood.propensity_residual(target, e, not_e, block.labelled))
+
+    following = gradient(target)
+    return *sums, following, following if held is None else gradient(held)
+
+
+def _numpy_sums(block, theta, e, not_e, decay, held, out) -> tuple:
+    X, labelled, weight = block.X, block.labelled, block.weight
     f, not_f = sigmoids(logits(X, theta))
     found = likelihood.terms(f, not_f, evidence_of_labels(e, not_e, labelled, decay, block.audited))
     target, curvature, residual = out.target, out.curvature, found.residual
@@ -188,24 +201,10 @@ def _numpy_sums(block, theta, propensity, decay, held, out, positives) -> tuple:
             values *= weight
         if curvature is not None:
             curvature *= weight
-    if codes is not None:
-        positives += np.bincount(codes, weights=target, minlength=len(positives))
-    else:
-        positives[:] = target.sum()
     value = likelihood.log_likelihood(found.chance, weight)
     following = with_intercept(X, residual)
     current = following if held is None else with_intercept(X, f - held)
-    sums = value, float(f.sum()), positives, following, current
-    if Xe is None:
-        return *sums, None, None
-    if out.propensity_curvature is not None:
-        out.propensity_curvature[:] = likelihood.propensity_curvature(target, e, not_e)
-
-    def gradient(target):
-        return with_intercept(Xe, likelihood.propensity_residual(target, e, not_e, labelled))
-
-    following = gradient(target)
-    return *sums, following, following if held is None else gradient(held)
+    return value, float(f.sum()), following, current
 
 
 @functools.cache
@@ -219,47 +218,31 @@ def compiled_module() -> ModuleType | None:
     return compiled if hasattr(compiled.em_sums, "signatures") else None
 
 
-def _is_compilable(block: "Block", Xe) -> bool:
-    """Whether the compiled pass takes these rows and propensity attributes."""
+def _is_compilable(block: "Block") -> bool:
+    """Whether the compiled pass takes these rows."""
     X = block.matrix
-    if sparse.issparse(X):
-        fits = X.indices.dtype == X.indptr.dtype == np.int32
-    else:
-        fits = X.flags.c_contiguous
-    if Xe is not None:
-        fits &= isinstance(Xe, np.ndarray) and Xe.flags.c_contiguous and Xe.dtype == X.dtype
+    fits = isinstance(X, np.ndarray) and X.flags.c_contiguous
     return fits and X.dtype in (np.float64, np.float32) and block.audited is None
 
 
-def _compiled_sums(fast, block, theta, propensity, decay, held, out, positives) -> tuple:
-    e, not_e, codes, Xe, theta_e = propensity
-    X, is_sparse, n_attributes = block.matrix, sparse.issparse(block.matrix), len(theta_e)
-    gradients, e_gradients = np.zeros((2, len(theta))), np.zeros((2, n_attributes))
-    if is_sparse:
-        gradients = np.zeros((len(theta), 2)).T
+def _compiled_sums(fast, block, theta, e, not_e, decay, held, out) -> tuple:
+    n, gradients = block.n_rows, np.zeros((2, len(theta)))
     # numba compiles a function for each combination of types, whether arrays may be written to
     # among them: all that are read are read-only, and those that are not there are empty.
-    no_Xe = np.empty((0, 0), dtype=X.dtype)
-    written = out.target, _or_nothing(out.curvature), positives
-    sums = (fast.csr_em_sums if is_sparse else fast.em_sums)(
-        _read_only(X.data, X.indices, X.indptr) if is_sparse else _read_only(X)[0],
-        *_read_only(theta),
-        _read_only(e, not_e, no_Xe if Xe is None else Xe, theta_e),
-        _read_only(
-            NO_CODES if codes is None else codes,
-            block.labelled,
-            _or_nothing(block.weight),
-            np.zeros(block.n_rows) if held is None else held,
-        ),
-        written,
-        (_or_nothing(out.propensity_curvature), e_gradients),
-        gradients.T if is_sparse else gradients,
-        float(decay),
-        bool(out.observed),
+    e, not_e = (np.ascontiguousarray(np.broadcast_to(values, n)) for values in (e, not_e))
+    X, theta, *seen, held_targets = _read_only(
+        block.matrix,
+        theta,
+        e,
+        not_e,
+        block.labelled,
+        _or_nothing(block.weight),
+        np.zeros(n) if held is None else held,
     )
-    if held is None:
-        gradients[1], e_gradients[1] = gradients[0], e_gradients[0]
-    return *sums, positives, *gradients, *((None, None) if Xe is None else e_gradients)
+    written = out.target, _or_nothing(out.curvature)
+    settings = float(decay), bool(out.observed)
+    sums = fast.em_sums(X, theta, tuple(seen), held_targets, written, gradients, *settings)
+    return *sums, gradients[0], gradients[0 if held is None else 1]
 
 
 def _or_nothing(values: np.ndarray | None) -> np.ndarray:
