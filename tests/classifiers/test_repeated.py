@@ -1,6 +1,7 @@
 """Several chances to be labelled, against a plain solver, on real visits and simulated ones."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +239,14 @@ def test_errors_name_the_value():
     model = fit(X, s, chances=Z)
     with pytest.raises(ValueError, match="fitted with 2 attributes"):
         model.predict_propensity(X, Z[:, :, :1])
+
+
+def test_other_maxima_are_in_the_range(monkeypatch):
+    X, _, s, Z, _ = simulate(0, n=300)
+    model = RepeatedSARClassifier([2])
+    store = model._store
+    ends = (0.05, 0.97)
+    monkeypatch.setattr(
+        model, "_store", lambda fit, *more: store(replace(fit, other_maxima=ends), *more)
+    )
+    assert model.fit(X, s, chances=Z).class_prior_range_ == pytest.approx(ends)

@@ -164,6 +164,9 @@ def test_weights_that_would_be_negative_are_0():
     assert optimum(found.theta, data, penalties).x[1] < -0.05
     assert value_of(found.theta, data, penalties) > -best.fun - 1e-5
     np.testing.assert_allclose(found.theta, best.x, atol=2e-3)
+    # Nor does a step from above lead beyond the bound.
+    begin = np.where(np.arange(6) < 2, 2.0, model.start())
+    np.testing.assert_allclose(model.fit(begin, tol=1e-10).theta, found.theta, atol=2e-3)
 
 
 def test_many_scores_end_at_the_same_maximum(monkeypatch):

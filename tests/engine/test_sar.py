@@ -9,8 +9,9 @@ from scipy.special import expit
 
 from sarlearn import SARClassifier
 from sarlearn._engine import sar_rows
+from sarlearn._engine.auto import cautious
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.sar import Settings
+from sarlearn._engine.sar import Recipe, Settings
 from sarlearn._engine.sar_rows import Columns, _Distinct, learn, unidentified
 
 pytestmark = pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
@@ -158,3 +159,40 @@ def test_settings_are_heard():
     assert abs(pulled.fit.stack.class_prior - 0.5) < abs(plain.fit.stack.class_prior - 0.5)
     trees = replace(settings, class_models=("trees",), max_trees=10)
     assert learn(rows_of(X, s), columns_of(X), trees, 0).fit.choices.rounds <= 10
+
+
+def test_penalties_follow_the_table():
+    """Pseudo-counts fade where labels are rare, so that rare classes stay rare; fits of which
+    nobody has named the columns have more; where all are named, they must not take the class's
+    place."""
+    settings = Settings(pseudo_counts=4.0)
+    common, rare = (settings.stack_penalties(share, 2) for share in (0.5, 0.05))
+    assert (common.of_class, common.of_labels) == (8.0, 2.0)
+    assert (rare.of_class, rare.of_labels) == (pytest.approx(1.6), 2.0)
+    assert cautious(settings).stack_penalties(0.5, 2).of_class == 24.0
+    one, every = (settings.start_penalties(0.5, 8, named).ridge_e for named in (1, 8))
+    assert every > 10 * one
+
+
+@pytest.mark.parametrize(("linear", "seed"), [(False, 2), (True, 0)])
+def test_of_two_boostings_the_better_one_stays(linear, seed, monkeypatch):
+    """The one from linear models is it where the class is linear."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 4))
+    y = rng.random(600) < expit(3 * X.sum(axis=1) if linear else 6 * X[:, 1] * X[:, 2])
+    s = y & (rng.random(600) < expit(0.3 + 1.2 * X[:, 0]))
+    grown, boost = [], Recipe.boost
+    monkeypatch.setattr(Recipe, "boost", lambda *given: grown.append(boost(*given)) or grown[-1])
+    fit = learn(rows_of(X, s), columns_of(X), Settings(("trees",)), 0).fit
+    alone, again = (each.labels.log_likelihood for each in grown)
+    assert fit.choices.from_linear == (again > alone) == linear
+
+
+def test_runs_are_averaged():
+    X, _, s = made(800)
+    once, thrice = (
+        learn(rows_of(X, s), columns_of(X), Settings(("linear",), n_runs=runs), 0).fit.model.coef
+        for runs in (1, 3)
+    )
+    np.testing.assert_allclose(thrice[:-1], once[:-1], atol=0.1)
+    assert np.abs(once[:-1]).max() > 0.5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sarlearn._engine.terms import FARTHEST, LEVEL, MAX_LEVELS, MISSING, VALUE, Terms
+from sarlearn._engine.terms import FARTHEST, LEVEL, MAX_LEVELS, MISSING, VALUE, Terms, leaking
 
 RNG = np.random.default_rng(0)
 
@@ -133,3 +133,11 @@ def test_parts_of_columns_and_of_terms():
         terms.part(np.array([1])).transform(X)[:, 0], terms.transform(X)[:, 1]
     )
     assert Terms.learn(X, []).transform(X).shape == (30, 0)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_leak_may_rise_or_fall_with_the_label(make):
+    labelled = np.arange(300) % 3 == 0
+    Z = RNG.standard_normal((300, 3)) + labelled[:, None] * [0.0, 6.0, -6.0]
+    Z[1], Z[2] = 50.0, -50.0  # so that no labelled row lies beyond all others
+    assert set(leaking(make(Z), labelled)) == {1, 2}

@@ -85,6 +85,16 @@ def test_derivatives_are_numbers_at_the_ends():
             assert (found[1] > 0).all()
 
 
+def test_a_new_propensity_holds_from_the_next_round_on():
+    data = made()
+    rows = rows_of(data)
+    one, other = rows.boost(data.start, 0.5 * data.e), rows.boost(data.start, data.e)
+    one.set_propensity(data.e)
+    for boosting in (one, other):
+        boosting.grow(3)
+    np.testing.assert_array_equal(one.held, other.held)
+
+
 KINDS = [
     ("dense", lambda X: X),
     ("float32", lambda X: X.astype(np.float32)),

@@ -15,7 +15,7 @@ from sarlearn import SARClassifier, SAREMClassifier
 from sarlearn._view.parts import take_apart
 from sarlearn.inspection import _bootstrap as module
 from sarlearn.inspection import bootstrap
-from sarlearn.inspection._bootstrap import _Refit
+from sarlearn.inspection._bootstrap import _Probe, _Refit
 from table_data import patients, sarem_of_table
 
 MAXIMUM = {"decay": 1, "C": 100, "propensity_C": 100, "stop": "fixed_point"}
@@ -68,6 +68,19 @@ def test_odds_ratios_and_curves_follow_from_the_coefficients(result):
         strict=True,
     ):
         np.testing.assert_allclose(low, high, rtol=0.02)
+
+
+def test_a_curve_has_the_other_columns_at_their_mean():
+    X, _, s = make(n=300)
+    X += [0.0, 3.0, -2.0]
+    model = SAREMClassifier([1, 2]).fit(X, s)
+    probe = _Probe(take_apart(model, X), None)
+    assert {name for name, _ in probe.curve_points} == {"x1", "x2"}
+    rows = np.tile(X.mean(axis=0), (len(probe.curve_points), 1))
+    for row, (name, value) in zip(rows, probe.curve_points, strict=True):
+        row[int(name[1])] = value
+    curve = probe.quantities(model)["propensity_curve"]
+    np.testing.assert_allclose(curve, model.predict_propensity(rows))
 
 
 def test_bca_is_the_percentile_interval_without_bias_and_skewness(result):

@@ -9,6 +9,7 @@ pytest.importorskip("matplotlib")
 from sarlearn import SARClassifier, SAREMClassifier
 from sarlearn.exceptions import TrustWarning
 from sarlearn.inspection import goodness_of_fit
+from sarlearn.inspection._goodness import misfit, score_tests
 
 
 def make(n_rows=1500, bend=0.0, seed=0):
@@ -89,3 +90,31 @@ def test_visits_of_one_patient_count_once(right):
     assert together.misfit == pytest.approx(once.misfit, abs=1)
     wide = together.by_score["variance"] / once.by_score["variance"]
     np.testing.assert_allclose(wide, 64, rtol=0.2)
+
+
+def test_a_column_that_visits_share_counts_once():
+    rng = np.random.default_rng(0)
+    score, column = rng.normal(size=(2, 300))
+    zeta, patients = np.zeros(300), np.arange(300)
+    labelled = rng.random(300) < expit(score) * expit(zeta + column)
+
+    def statistic(times: int, groups=None) -> float:
+        given = (np.tile(each, times) for each in (score, zeta, labelled))
+        columns = np.empty((300 * times, 0)), np.tile(column[:, None], (times, 1))
+        return score_tests(*given, *columns, of_class=False, groups=groups)[0]
+
+    once = statistic(1, patients)
+    assert once > 3
+    assert statistic(8, np.tile(patients, 8)) == pytest.approx(once, rel=0.2)
+    assert statistic(8) > 2 * once
+
+
+def test_a_few_per_cent_more_labels_than_expected_are_no_misfit():
+    """However many rows there are: every model is refuted by enough of them."""
+
+    def of(observed: float) -> float:
+        one = {"observed": observed, "expected": 1e6, "variance": 1e5}
+        return misfit({name: np.full(24, value) for name, value in one.items()})
+
+    assert of(1.02e6) < 0
+    assert of(1.2e6) > 20

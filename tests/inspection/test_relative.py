@@ -51,6 +51,15 @@ def test_ratios_do_not_change_with_the_level():
     assert second.ratio == pytest.approx(first.ratio)
 
 
+def test_of_two_samples_the_background_alone_is_counted():
+    X, _, s = make()
+    model = SAREMClassifier([2], single_sample=False).fit(X, s)
+    found = relative_prevalence(model, X, s, halves(X), reference="lower")
+    e, upper = model.predict_propensity(X), X[:, 0] > 0
+    shares = [np.sum(s[half] / e[half]) / np.sum(s[half] == 0) for half in (~upper, upper)]
+    assert found.ratio[1] == pytest.approx(shares[1] / shares[0])
+
+
 def test_words_values_and_plot():
     X, _, s = make()
     model = SAREMClassifier([2]).fit(X, s)

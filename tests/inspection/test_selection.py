@@ -90,6 +90,16 @@ def test_without_candidates_every_column_is_one_as_in_the_learner():
     assert {2, 3} <= set(every.columns) <= set(model.propensity_features_)
 
 
+def test_not_all_columns_of_the_class_are_named_together():
+    """With all of them in the propensity nothing would tell class from labelling."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    y = rng.random(1000) < expit(3 * X[:, 0] + 1.5 * X[:, 1])
+    s = y & (rng.random(1000) < expit(-1.5 * X.sum(axis=1)))
+    fits = select_propensity_features(X, s, random_state=0).fits
+    assert {len(names) for names, _, _ in fits} == {0, 1}
+
+
 def test_words_and_plot(found):
     text = str(found)
     assert text.startswith("Labelling may follow x")

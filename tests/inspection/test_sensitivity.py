@@ -42,6 +42,8 @@ def test_words_and_plot(fitted):
     text = str(found)
     assert text.startswith(f"The model says {model.class_prior_:.1%} positives.")
     assert "If all propensities were 0.8 to 1.25 times" in text
+    most, fewest = (f"{found.scaled[j].class_prior:.1%}" for j in (0, -1))
+    assert f"there would be {fewest} to {most} positives" in text
     as_they_are = found.scaled[2]  # the model's decay makes it another answer than its own
     assert (as_they_are.factor, as_they_are.class_prior) != (1.0, pytest.approx(model.class_prior_))
     assert f"a fit of the class alone says {as_they_are.class_prior:.1%}" in text
