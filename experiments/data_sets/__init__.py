@@ -14,7 +14,7 @@ from experiments.data_sets.loaders import (
     load_mushroom,
     load_newsgroups,
 )
-from experiments.data_sets.outside import load_uci
+from experiments.data_sets.outside import load_spambase, load_uci
 
 __all__ = [
     "load_adult",
@@ -23,5 +23,6 @@ __all__ = [
     "load_ijcnn",
     "load_mushroom",
     "load_newsgroups",
+    "load_spambase",
     "load_uci",
 ]

@@ -1,4 +1,4 @@
-"""Data of other published studies: fourteen UCI sets."""
+"""Data of other published studies: fifteen UCI sets."""
 
 import io
 from typing import NamedTuple
@@ -11,6 +11,17 @@ from experiments.data_sets.files import DataFile, obtain
 _PREPARED = (
     "https://raw.githubusercontent.com/TimoM99/PUBiasCalibration/"
     "ae378c1f764995aa1efb1c377cbabdcca76c37ff/data/datasets"
+)
+
+
+_SPAMBASE = DataFile(
+    "spambase",
+    "spambase.data",
+    (
+        "https://raw.githubusercontent.com/theengineeringworld/Python-data-science/"
+        "9f743e9bf2293b657518463ef0d89b4645081f97/spambase.data",
+    ),
+    (("33624f324f5afc4697dae0d47f71a9d7b2012b57a127105b0299f68179a8f36a", 702_940),),
 )
 
 
@@ -115,6 +126,13 @@ def load_uci(name: str, *, download_if_missing: bool = True) -> Bunch:
         target_names=[table.negative, table.positive],
         DESCR=description,
     )
+
+
+def load_spambase() -> tuple[np.ndarray, np.ndarray]:
+    """Columns of UCI's Spambase, 4,601 mails, and whether a mail is spam."""
+    (content,) = obtain([_SPAMBASE], download=True)
+    values = np.genfromtxt(io.BytesIO(content), delimiter=",")
+    return values[:, :-1], values[:, -1] == 1
 
 
 def _read(file: DataFile, download: bool) -> tuple[list[str], np.ndarray]:

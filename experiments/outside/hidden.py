@@ -38,16 +38,14 @@ OF_SUBTYPES = {0: (0.4, 0.4, 0.4), 1: (0.75, 0.35, 0.1), 2: (0.8, 0.4, 0.0)}
 
 
 def cells(settings: Fields) -> Iterator[Fields]:
-    """Settings: ``score`` and ``subtypes`` (lists of table and strength), ``seeds``, ``learners``."""
+    """Settings: ``score``, ``subtypes`` (lists of table and strength), ``seeds``, ``learners``."""
     names = ("seed", "follows", "table", "strength", "learner")
     for seed, follows in product(settings["seeds"], ("score", "subtypes")):
         for (table, strength), learner in product(settings[follows], settings["learners"]):
             yield dict(zip(names, (seed, follows, table, strength, learner), strict=True))
 
 
-def measure(
-    seed: int, follows: str, table: str, strength: float, learner: str
-) -> dict[str, Any]:
+def measure(seed: int, follows: str, table: str, strength: float, learner: str) -> dict[str, Any]:
     """What a learner takes for the class prior, and the truth."""
     rng = np.random.default_rng(seed_from("hidden", seed, follows, table, strength))
     given, truth = (by_score if follows == "score" else by_subtype)(table, strength, rng)

@@ -1,4 +1,4 @@
-"""What the report says of shares of positives: PULSNAR, PURPLE, and tables with weak columns."""
+"""What the report says of shares of positives: PULSNAR, hidden drivers, PURPLE, weak columns."""
 
 from pathlib import Path
 
@@ -53,6 +53,8 @@ is although `certainty_` says that the labels tell the class prior well or rough
 """
 # Of alpha, as of a class prior in the learner's report.
 BAD = 0.1
+# By the rule of hidden.toml: what a way has to gain, and what it may lose.
+MOST_LOST = 0.02
 CONTROL = """
 ### The same with thinned labels
 
@@ -60,6 +62,18 @@ No row is left out above, so the share of positives among all rows is the same i
 table, {share:.3f} in letter, and whoever always gave that answer would have the error
 {constant:.3f}. Here only a part of the labelled positives of letter stays, and the share goes from
 {low:.2f} to {high:.2f}. The errors of the same estimators, and of the constant answer:
+"""
+HIDDEN = """
+## Labelling that follows no column
+
+Simulations of 2,000 rows, two fifths of whose positives are labelled. *Score*: the propensity rises
+with the true class logit (strength 1 and 2), falls with it (-1), or is one number (0). *Subtypes*:
+of three hidden kinds of positives, all are labelled alike (0), one rarely (1), or one never (2).
+`hidden.py` describes the learners: "score" names the learner's own class score as the column that
+labelling follows, "clusters" the clusters of the labelled rows, "by cluster" adds up what is found
+of each, and "told" is given the true score or subtype. Mean absolute error of the class prior, on
+tables and seeds with which nothing was chosen, {seeds} labellings of each; the rule by which a way
+enters the library is in `hidden.toml`.
 """
 PURPLE = """
 ## PURPLE: how many times as common in one group as in another
@@ -86,12 +100,12 @@ cells. "told" knows the columns that drive labelling, "none" and "auto" do not.
 
 
 def text(results: Path = RESULTS) -> str:
-    return pulsnar(results) + purple(results) + weak(results)
+    return pulsnar(results) + hidden(results) + purple(results) + weak(results)
 
 
-def rows_of(results: Path, pattern: str) -> pd.DataFrame:
+def rows_of(results: Path, pattern: str, grid: str = "shares") -> pd.DataFrame:
     """Finished cells of the experiments of a name; none where nothing is measured."""
-    found = [pd.read_csv(path) for path in sorted((results / "shares").glob(f"{pattern}.csv"))]
+    found = [pd.read_csv(path) for path in sorted((results / grid).glob(f"{pattern}.csv"))]
     rows = pd.concat(found, ignore_index=True) if found else pd.DataFrame({"error": []})
     return rows[rows["error"].isna()]
 
@@ -213,6 +227,53 @@ def control(rows: pd.DataFrame) -> str:
     return CONTROL.format(
         share=constant, constant=always[1.0], low=thinned.min(), high=thinned.max()
     ) + table(head, lines)
+
+
+def hidden_rows(results: Path = RESULTS, part: str = "judge") -> pd.DataFrame:
+    """Every class prior of the simulations without a driver among the columns."""
+    rows = rows_of(results, part, "hidden")
+    if rows.empty:
+        return rows
+    bias = rows["class_prior"] - rows["truth"]
+    guess = (2 * rows["labels"] / rows["rows"]).clip(upper=1)
+    off = (guess - rows["truth"]).abs()
+    return rows.assign(bias=bias, size=bias.abs(), guess_size=off)
+
+
+def hidden(results: Path) -> str:
+    rows = hidden_rows(results)
+    if rows.empty:
+        return HIDDEN.split(", on\ntables")[0] + ".\n\nNot measured yet.\n"
+    key = ["follows", "table", "strength"]
+    by = rows.groupby([*key, "learner"])["size"].mean().unstack()
+    guess = rows[rows["learner"] == "none"].groupby(key)["guess_size"].mean()
+    lines = [
+        [follows, name, f"{strength:g}", *map(number, line), number(guess[follows, name, strength])]
+        for (follows, name, strength), line in zip(by.index, by.to_numpy(), strict=True)
+    ]
+    text = HIDDEN.format(seeds=rows["seed"].nunique())
+    return text + table([*key, *by, "guess 2 P(s)"], lines) + verdict(by)
+
+
+def verdict(by: pd.DataFrame) -> str:
+    """What the rule of ``hidden.toml`` says of each way."""
+    looks_for = {"score": "score", "clusters": "subtypes", "by cluster": "subtypes"}
+    by = by.sort_index()
+    strength = by.index.get_level_values("strength")
+    follows = by.index.get_level_values("follows")
+    parts = []
+    for way, kind in looks_for.items():
+        less = by["none"] - by[way]
+        own = less[(follows == kind) & (strength > 0)].mean()
+        chance = less[strength == 0].min()
+        other = less[(follows != kind) & (strength != 0)].mean()
+        enters = own >= MOST_LOST and min(chance, other) >= -MOST_LOST
+        parts.append(
+            f'"{way}" is nearer than none by {own:+.3f} where labelling follows what it looks for, '
+            f"by {chance:+.3f} at least where labels fall at random, by {other:+.3f} where "
+            f"labelling follows the other thing: it {'enters' if enters else 'stays out'}"
+        )
+    return "\n" + "; ".join(parts) + ".\n"
 
 
 def purple(results: Path) -> str:

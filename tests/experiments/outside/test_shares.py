@@ -9,7 +9,7 @@ from experiments.harness.cells import load_configuration
 from scipy.special import expit
 
 from conftest import needs_data
-from experiments.outside import pu_bench, pulscar, pulsnar, purple, shares, weak
+from experiments.outside import hidden, pu_bench, pulscar, pulsnar, purple, shares, weak
 
 HERE = Path(shares.__file__).parent
 TABLES_OF_THE_PAPER = {
@@ -138,6 +138,51 @@ def test_rules_of_purple(rule, rate):
     np.testing.assert_array_equal(y, X.mean(axis=1) > 0)
 
 
+def test_hidden_labelling_follows_the_score_or_the_subtype():
+    rng = np.random.default_rng(3)
+    means = []
+    for strength in (-1, 0, 2):
+        given, g = hidden.by_score("bent", strength, rng)
+        assert given.propensity[given.y].mean() == pytest.approx(hidden.FREQUENCY)
+        means.append(np.corrcoef(given.propensity, g[:, 0])[0, 1] if strength else 0)
+    assert means[0] < -0.5 < means[1] < 0.5 < means[2]
+    given, nearest = hidden.by_subtype("far", 2, rng)
+    kind = nearest[given.s] @ [1, 2]
+    assert set(kind) == {0, 1}  # positives of the third are never labelled
+    found = hidden.memberships(given)
+    assert found.shape[1] >= 1
+    assert abs(np.corrcoef(found[given.s][:, 0], kind)[0, 1]) > 0.8
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cell_of_hidden_labelling():
+    cell = {"seed": 0, "follows": "subtypes", "table": "far", "strength": 1}
+    found = {n: hidden.measure(**cell, learner=n) for n in ("none", "told", "by cluster")}
+    assert len({row["truth"] for row in found.values()}) == 1
+    off = {name: abs(row["class_prior"] - row["truth"]) for name, row in found.items()}
+    assert max(off["told"], off["by cluster"]) < off["none"]
+
+
+def test_cells_that_choose_and_that_judge_are_apart():
+    choose, judge = load_configuration(HERE / "hidden.toml").experiments
+    tables = [{cell.fields["table"] for cell in part.cells()} for part in (choose, judge)]
+    assert not tables[0] & tables[1]
+
+
+def test_the_rule_for_ways_without_a_named_column():
+    rows = [("subtypes", "a", 1), ("subtypes", "a", 0), ("score", "b", 0), ("score", "b", 1)]
+    by = pd.DataFrame(
+        {"none": [0.2, 0.1, 0.1, 0.2], "score": 0.3, "clusters": 0.2, "by cluster": 0.12},
+        index=pd.MultiIndex.from_tuples(rows, names=["follows", "table", "strength"]),
+    ).sort_index()
+    said = shares.verdict(by).split("; ")
+    assert [part.rstrip(".\n").split(": it ")[1] for part in said] == [
+        *("stays out", "stays out", "enters")
+    ]
+    by.loc[("score", "b", 0), "by cluster"] = 0.13
+    assert shares.verdict(by).rstrip(".\n").endswith("it stays out")
+
+
 def test_mechanisms_of_pu_bench_prefer_whom_they_should():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(6000, 2))
@@ -157,8 +202,8 @@ def test_a_cell_of_pu_bench():
     found = pu_bench.measure(2, "Mushrooms", "random", 0.5, "SARClassifier, class prior")
     assert found["accuracy"] > 0.95
     assert pu_bench.measure(2, "Mushrooms", "random", 0.5, "supervised")["accuracy"] > 0.99
-    with pytest.raises(ValueError, match="data_set is Mushrooms; got 'Spambase'"):
-        pu_bench.measure(2, "Spambase", "random", 0.5, "supervised")
+    with pytest.raises(ValueError, match="data_set is Mushrooms or Spambase; got 'Connect-4'"):
+        pu_bench.measure(2, "Connect-4", "random", 0.5, "supervised")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -206,4 +251,4 @@ def test_the_report_follows_the_tables(tmp_path):
     assert "| letter | 0.150 | 0.050 | 0.038 | 0.194 | 0.176 | 0.164 | 0.148 | 0.200 |" in text
     assert "| letter | -0.150 | -0.150 |" in text
     assert "| **`SARClassifier`** | SNAR | 50% | 100% | 100% |" in text
-    assert text.count("Not measured yet.") == 2
+    assert text.count("Not measured yet.") == 3
