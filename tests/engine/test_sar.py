@@ -1,6 +1,7 @@
 """The recipe on rows wherever they lie: a sample, then all of them."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sarlearn import SARClassifier
 from sarlearn._engine import sar_rows
 from sarlearn._engine.auto import cautious
 from sarlearn._engine.blocks import RowBlocks
-from sarlearn._engine.sar import Recipe, Settings
+from sarlearn._engine.sar import Choices, Look, Recipe, Sample, Settings, _shares
 from sarlearn._engine.sar_rows import Columns, _Distinct, learn, unidentified
 
 pytestmark = pytest.mark.filterwarnings("ignore::sarlearn.exceptions.SarlearnWarning")
@@ -158,7 +159,7 @@ def test_settings_are_heard():
     pulled = learn(rows_of(X, s), columns_of(X), replace(settings, pseudo_counts=500.0), 0)
     assert abs(pulled.fit.stack.class_prior - 0.5) < abs(plain.fit.stack.class_prior - 0.5)
     trees = replace(settings, class_models=("trees",), max_trees=10)
-    assert learn(rows_of(X, s), columns_of(X), trees, 0).fit.choices.rounds <= 10
+    assert learn(rows_of(X, s), columns_of(X), trees, 0).fit.choices.rounds == [10, 10]
 
 
 def test_penalties_follow_the_table():
@@ -174,20 +175,6 @@ def test_penalties_follow_the_table():
     assert every > 10 * one
 
 
-@pytest.mark.parametrize(("linear", "seed"), [(False, 2), (True, 0)])
-def test_of_two_boostings_the_better_one_stays(linear, seed, monkeypatch):
-    """The one from linear models is it where the class is linear."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(600, 4))
-    y = rng.random(600) < expit(3 * X.sum(axis=1) if linear else 6 * X[:, 1] * X[:, 2])
-    s = y & (rng.random(600) < expit(0.3 + 1.2 * X[:, 0]))
-    grown, boost = [], Recipe.boost
-    monkeypatch.setattr(Recipe, "boost", lambda *given: grown.append(boost(*given)) or grown[-1])
-    fit = learn(rows_of(X, s), columns_of(X), Settings(("trees",)), 0).fit
-    alone, again = (each.labels.log_likelihood for each in grown)
-    assert fit.choices.from_linear == (again > alone) == linear
-
-
 def test_runs_are_averaged():
     X, _, s = made(800)
     once, thrice = (
@@ -196,3 +183,65 @@ def test_runs_are_averaged():
     )
     np.testing.assert_allclose(thrice[:-1], once[:-1], atol=0.1)
     assert np.abs(once[:-1]).max() > 0.5
+
+
+def sample_of(X, s, named=(0, 1)):
+    """Terms are the columns, which have mean 0 and deviation 1 nearly."""
+    named, every = np.array(named, np.intp), np.arange(X.shape[1])
+    folds = [np.arange(len(s)) % 5]
+    return Sample(X, X, X[:, named], every, named, s, np.ones(len(s)), None, folds)
+
+
+def test_labelling_has_first_claim_on_named_columns_in_one_start():
+    X, _, s = made(1500)
+    trees = Settings(("trees",), max_trees=5)
+    claim, plain = Recipe(sample_of(X, s), trees).fit().choices.starts
+    assert (np.abs(claim[:2]) < 0.1 * np.abs(plain[:2])).all()
+    # Column 1 is the class's, and not free to be labelling's in the other start.
+    assert claim[-2] > plain[-2] + 0.2
+    assert len(Recipe(sample_of(X, s, ()), trees).fit().choices.starts) == 1
+    # Columns of the propensity alone are nobody else's.
+    alone = replace(sample_of(X, s), X=X[:, 2:], Z=X[:, 2:], columns=np.arange(2, 4))
+    assert len(Recipe(alone, trees).fit().choices.starts) == 1
+
+
+def test_two_boostings_are_averaged_by_their_shares():
+    X, _, s = made(700)
+    begun = Recipe(sample_of(X, s), Settings(("trees",), max_trees=5)).fit().choices
+    held = []
+    for shares in ([1.0, 0.0], [0.0, 1.0], [0.3, 0.7]):
+        chosen = Choices(begun.starts, begun.v, [20, 5], shares)
+        fit = Recipe(sample_of(X, s), Settings(("trees",), chosen=chosen)).fit()
+        grown = [10, 15, 20] * (shares[0] > 0) + [5] * (shares[1] > 0)
+        assert [rounds for rounds, *_ in fit.history] == grown
+        held.append(fit.held[:, 0])
+    first, second, both = held
+    parts = np.column_stack([first, second, np.ones(len(s))])
+    weights, (left_over,), *_ = np.linalg.lstsq(parts, both, rcond=None)
+    assert left_over < 1e-12 * (both @ both)
+    assert (weights[:2] > 0.1).all()
+
+
+def test_shares_follow_the_held_out_labels():
+    """Half of the log-likelihood counts, and the second has to be ahead."""
+
+    def looks(*values):
+        labels = [SimpleNamespace(log_likelihood=value) for value in values]
+        return [Look(np.zeros(1), one, None) for one in labels]
+
+    assert _shares(looks(-100.0)) == [1.0]
+    assert _shares(looks(-100.0, -98.0)) == pytest.approx([0.5, 0.5])
+    assert _shares(looks(-100.0, -100.0))[1] == pytest.approx(expit(-1.0))
+    assert _shares(looks(-100.0, -120.0)) == [1.0, 0.0]
+    assert _shares(looks(-120.0, -100.0)) == [0.0, 1.0]
+
+
+def test_a_refit_makes_the_looks_that_count_alone():
+    X, _, s = made(500)
+    chosen = Choices([], 1.0, [7, 9], [0.0, 1.0])
+    settings = Settings(("linear", "trees"), chosen=chosen)
+    fit = Recipe(sample_of(X, s, ()), settings).fit()
+    assert [rounds for rounds, *_ in fit.history] == [9]
+    assert fit.choices.shares == [0.0, 1.0]
+    linear = replace(settings, class_models=("linear",))
+    assert np.isfinite(Recipe(sample_of(X, s, ()), linear).fit().stack.class_prior)

@@ -240,7 +240,7 @@ def test_refits_of_our_learner_keep_what_the_fit_chose():
         again, _ = _Refit(take_apart(model, X), s)(np.ones(600, np.int64))
         assert again.n_iter_ == model.n_iter_
         assert again.choices_.v == model.choices_.v
-        assert again.choices_.from_linear == model.choices_.from_linear
+        assert again.choices_.shares == model.choices_.shares
         low, high = model.class_prior_range_
         near = (high - low) / 4
         assert again.class_prior_ == pytest.approx(model.class_prior_, abs=near)

@@ -7,6 +7,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from sarlearn import SARClassifier
+from sarlearn.exceptions import TrustWarning
 from sarlearn.inspection import select_propensity_features
 
 
@@ -85,7 +86,7 @@ def test_without_candidates_every_column_is_one_as_in_the_learner():
     every = select_propensity_features(X, s, random_state=0)
     assert set(every.weights) <= {f"x{j}" for j in range(6)}
     assert all(len(names) < 6 for names, _, _ in every.fits)
-    with pytest.warns(match="do not seem to fall at random"):
+    with pytest.warns(TrustWarning):
         model = SARClassifier("auto").fit(X, s)
     assert {2, 3} <= set(every.columns) <= set(model.propensity_features_)
 

@@ -52,24 +52,20 @@ def cautious(settings: Settings) -> Settings:
 
 
 def members(
-    sample: Sample,
-    settings: Settings,
-    column: np.ndarray,
-    sizes: Sequence[int] = SIZES,
-    others: bool = False,
+    sample: Sample, settings: Settings, sizes: Sequence[int] = SIZES, others: bool = False
 ) -> list[Member]:
-    """Fits to a sample whose ``B`` holds the terms of candidates; ``column`` says of which.
+    """Fits to a sample whose ``B`` holds the terms of candidates.
 
     Where the class has no ``others`` one is always left out: with all of them named, nothing would
     tell class from labelling.
     """
 
     def naming(columns) -> Member:
-        terms = np.flatnonzero(np.isin(column, columns))
-        return Member(terms, Recipe(replace(sample, B=sample.B[:, terms]), settings).fit())
+        terms = np.flatnonzero(np.isin(sample.attributes, columns))
+        return Member(terms, Recipe(sample.naming(columns), settings).fit())
 
     found = [naming([])]
-    order = ranked(sample, settings, column, found[0].fit)
+    order = ranked(sample, settings, found[0].fit)
     most = len(order) if others else len(order) - 1
     found += [naming(order[:size]) for size in sorted({min(k, most) for k in sizes}) if size > 0]
     evidence = [TEMPER * one.fit.stack.log_likelihood - len(one.terms) for one in found]
@@ -88,32 +84,32 @@ class Unnamed:
     class_prior: float
 
 
-def follows(sample: Sample, settings: Settings, column: np.ndarray, none: SARFit) -> Unnamed | None:
+def follows(sample: Sample, settings: Settings, none: SARFit) -> Unnamed | None:
     """Whether a fit that names the first columns explains the labels much better than ``none``."""
-    first = ranked(sample, settings, column, none)[:-1][:LOOKED_AT]
-    terms = np.flatnonzero(np.isin(column, first))
-    named = Recipe(replace(sample, B=sample.B[:, terms]), cautious(settings)).fit().stack
-    if named.log_likelihood - none.stack.log_likelihood <= len(terms) + VISIBLE:
+    first = ranked(sample, settings, none)[:-1][:LOOKED_AT]
+    told = sample.naming(first)
+    named = Recipe(told, cautious(settings)).fit().stack
+    if named.log_likelihood - none.stack.log_likelihood <= len(told.attributes) + VISIBLE:
         return None
     return Unnamed(first.tolist(), named.class_prior)
 
 
-def ranked(sample: Sample, settings: Settings, column: np.ndarray, fit: SARFit) -> np.ndarray:
+def ranked(sample: Sample, settings: Settings, fit: SARFit) -> np.ndarray:
     """Columns by how much they move the propensity beside the scores of a fit that names none.
 
     Copies and columns that do not vary are left out.
     """
-    columns = _different(sample.B, column)
+    columns = _different(sample)
     if len(columns) > MOST_RANKED:
         slopes = _first_slopes(sample, settings, fit) ** 2
-        gain = np.bincount(column, slopes)[columns]
+        gain = np.bincount(sample.attributes, slopes)[columns]
         columns = np.sort(columns[np.argsort(-gain, kind="stable")[:MOST_RANKED]])
-    here = np.flatnonzero(np.isin(column, columns))
-    model = _label_model(replace(sample, B=sample.B[:, here]), settings, fit)
-    phi = model.fit(model.start(np.zeros(len(here) + 1))).phi[:-1]
+    sample = sample.naming(columns)
+    model = _label_model(sample, settings, fit)
+    phi = model.fit(model.start(np.zeros(len(sample.attributes) + 1))).phi[:-1]
     moved = [
-        float(np.std(sample.B[:, here[terms]] @ phi[terms]))
-        for terms in (np.flatnonzero(column[here] == j) for j in columns)
+        float(np.std(sample.B[:, terms] @ phi[terms]))
+        for terms in (sample.attributes == j for j in columns)
     ]
     return columns[np.argsort(-np.array(moved), kind="stable")]
 
@@ -132,11 +128,11 @@ def _first_slopes(sample: Sample, settings: Settings, fit: SARFit) -> np.ndarray
     return gradient[fit.stack.m + 1 : -1]
 
 
-def _different(B: np.ndarray, column: np.ndarray) -> np.ndarray:
+def _different(sample: Sample) -> np.ndarray:
     """Columns that vary, the first of those whose terms are the same up to sign."""
     found: dict[bytes, int] = {}
-    for j in np.unique(column):
-        part = np.round(B[:, column == j], 6)
+    for j in np.unique(sample.attributes):
+        part = np.round(sample.B[:, sample.attributes == j], 6)
         if part.any():
             sign = np.sign(part.flat[np.flatnonzero(part)[0]])
             found.setdefault((sign * part + 0.0).tobytes(), int(j))

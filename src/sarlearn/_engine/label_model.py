@@ -113,7 +113,7 @@ class Penalties:
     Attributes
     ----------
     ridge, towards : float
-        On the slopes of the scores, and where to.
+        On the slopes of the scores, one for all or one each, and where to.
     ridge_e : float
         On the slopes of the propensity, to 0.
     of_class, of_labels : float
@@ -123,7 +123,7 @@ class Penalties:
         What is known of the class prior.
     """
 
-    ridge: float
+    ridge: float | np.ndarray
     towards: float = 0.0
     ridge_e: float = 3.0
     of_class: float = 0.0
@@ -180,11 +180,9 @@ class LabelModel:
     def __init__(self, rows: Rows, penalties: Penalties, *, positive: bool = False):
         self._rows, self._penalties, self._positive = rows, penalties, positive
         self._m, self._k, self.share, self._mean_e = rows.each(_sizes)[0][:2] + _shares(rows)
-        slopes = [penalties.ridge] * self._m + [FREE]
-        if self._k is not None:
-            slopes += [penalties.ridge_e] * self._k + [FREE]
-        self._ridge = np.array(slopes)
-        self._towards = np.zeros(len(slopes))
+        of_f, of_e = np.full(self._m, penalties.ridge), np.full(self._k or 0, penalties.ridge_e)
+        self._ridge = np.r_[of_f, FREE] if self._k is None else np.r_[of_f, FREE, of_e, FREE]
+        self._towards = np.zeros(len(self._ridge))
         self._towards[: self._m] = penalties.towards
         self._penalty: PriorPenalty | None = None
 

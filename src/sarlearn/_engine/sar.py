@@ -1,9 +1,10 @@
 """The learner: one label model on the held-out scores of several class models.
 
-1. *Start.* A linear f and a logistic e, together: a first propensity.
-2. *Scores.* Each class model gives held-out logits of f under the propensity. Trees renew the
-   propensity while they grow; then they grow once more from the linear logits, with e held, and the
-   better of the two stays.
+1. *Starts.* A linear f and a logistic e, together, twice: as they come, and with hardly any slope
+   of f on the columns that are named, so that labelling has first claim on them. Two propensities.
+2. *Scores.* Each class model gives held-out logits of f under a propensity. Trees grow twice and
+   renew the propensity while they grow: from nothing under the second start, from linear logits
+   under the first. Their logits are averaged, by how well each explains the held-out labels.
 3. *Stack.* f = sigmoid(sum_j a_j g_j + b) with a_j >= 0, and e, by the label model: class prior,
    weights and propensity, and the standard error of the class prior.
 4. *Model.* The mean of the folds' models, weighted in the same way. Nothing is fitted again.
@@ -38,6 +39,12 @@ LOOK_ROWS, LOOK_STEPS = 10_000, 3
 START_RIDGE, START_RIDGE_E, SCORE_RIDGE, STACK_RIDGE, RIDGE_E = 2.0, 1.0, 20.0, 50.0, 3.0
 # Where all columns are named, the ridge on the start's propensity is so many times larger.
 MANY_NAMED = 15.0
+# Where labelling has first claim on a column, the ridge on its slope in the start's f is so many
+# times larger.
+FIRST_CLAIM = 100.0
+# What two looks weigh: held-out log-likelihoods count half, as they share rows and folds; half of
+# all is the second's that is ahead by so much then; a share below the last is none.
+TEMPER, AHEAD, LEAST_SHARE = 0.5, 1.0, 0.02
 
 
 @dataclass
@@ -46,18 +53,20 @@ class Choices:
 
     Attributes
     ----------
-    start : ndarray
-        The parameters of the joint start.
+    starts : list of ndarray
+        The parameters of the joint starts: with first claim of labelling, and as they come.
     v : float
         The penalty of the linear scores, as the prior variance of a logit.
-    rounds : int
-        Of the boosting that was kept; ``from_linear`` says whether it began from linear logits.
+    rounds : list of int
+        Of trees that grow from nothing, and from linear logits.
+    shares : list of float
+        What these weigh in their average.
     """
 
-    start: np.ndarray = field(default_factory=lambda: np.empty(0))
+    starts: list[np.ndarray] = field(default_factory=list)
     v: float | None = None
-    rounds: int = 0
-    from_linear: bool = False
+    rounds: list[int] = field(default_factory=lambda: [0, 0])
+    shares: list[float] = field(default_factory=lambda: [1.0, 0.0])
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class Settings:
     max_trees: int = 300
     known: KnownPrior | None = None
     many: bool = False  # whether the rows, or those of which they are a sample, are many
-    boost_twice: bool = True  # once more from linear logits, and the better of the two
+    boost_twice: bool = True  # from linear logits, too
     chosen: Choices | None = None  # by another fit, to be kept
     report: Callable[[], None] = lambda: None
 
@@ -107,6 +116,8 @@ class Sample:
         Columns of the class model, for trees.
     Z, B : ndarray or csr, and ndarray
         Terms of the class model, and of the propensity.
+    columns, attributes : ndarray
+        Which column each term of ``Z``, and of ``B``, is of.
     folds : list of ndarray
         The fold of each row, for each run.
     """
@@ -114,11 +125,18 @@ class Sample:
     X: Any
     Z: Any
     B: np.ndarray
+    columns: np.ndarray
+    attributes: np.ndarray
     labelled: np.ndarray
     weight: np.ndarray
     audited: np.ndarray | None
     folds: list[np.ndarray]
     categorical: list[int] = field(default_factory=list)
+
+    def naming(self, columns) -> "Sample":
+        """The same rows, with some columns of the propensity alone."""
+        here = np.isin(self.attributes, columns)
+        return replace(self, B=self.B[:, here], attributes=self.attributes[here])
 
     @cached_property
     def share(self) -> float:
@@ -185,6 +203,16 @@ class Scores:
 
 
 @dataclass
+class Look:
+    """Held-out logits under one propensity, the label model on them, and the mean of the models."""
+
+    held: np.ndarray
+    labels: LabelFit
+    model: Additive
+    rounds: int = 0  # of trees
+
+
+@dataclass
 class SARFit:
     """What was found.
 
@@ -217,11 +245,12 @@ class Recipe:
     def __init__(self, sample: Sample, settings: Settings):
         self._sample, self._settings = sample, settings
         self.phi = np.zeros(sample.B.shape[1] + 1)
-        self.choices = Choices() if settings.chosen is None else replace(settings.chosen, rounds=0)
+        self.choices = Choices() if settings.chosen is None else replace(settings.chosen)
         self.history: list[tuple[int, float, float]] = []
+        self._starts: list[np.ndarray] = []
 
     def fit(self) -> SARFit:
-        self.start()
+        self._start()
         names = self._settings.class_models
         runs = [self._run(folds) for folds in self._sample.folds]
         held = [np.mean([run[j].held for run in runs], axis=0) for j in range(len(names))]
@@ -235,30 +264,34 @@ class Recipe:
                 model = model + scores.model.scaled(weight / len(runs))
         return SARFit(stack, last, held, model, self.choices, self.history)
 
-    def start(self) -> None:
-        """Step 1."""
+    def _start(self) -> None:
+        """Step 1: of each start the propensity, that with first claim of labelling first."""
         sample, p = self._sample, self._sample.Z.shape[1]
         Z = sample.Z.toarray() if hasattr(sample.Z, "toarray") and p <= WIDE else sample.Z
         if p <= WIDE:  # sparse terms are not centred, and dense ones are cut after they were
             Z = Z - np.average(Z, axis=0, weights=sample.weight)
-        penalties = self._settings.start_penalties(sample.share, p, sample.B.shape[1])
         rows = sample.rows(Z, Xe=sample.B).map(_terms_as_scores)
-        model = LabelModel(rows, penalties)
-        begin = model.start(self.phi)
-        if len(self.choices.start) == len(begin):
-            begin = self.choices.start
-        found = model.fit(begin)
-        self.phi, self.choices.start = found.phi, found.theta
-        self._settings.report()
+        penalties = self._settings.start_penalties(sample.share, p, sample.B.shape[1])
+        named = np.isin(sample.columns, sample.attributes)
+        claim = replace(penalties, ridge=penalties.ridge * np.where(named, FIRST_CLAIM, 1.0))
+        found = []
+        for k, each in enumerate([claim, penalties] if named.any() else [penalties]):
+            model = LabelModel(rows, each)
+            begin = self.choices.starts[k] if self.choices.starts else model.start(self.phi)
+            found.append(model.fit(begin))
+            self._settings.report()
+        self.choices.starts = [fit.theta for fit in found]
+        self._starts = [found[0].phi, found[-1].phi]
 
     def _run(self, folds: np.ndarray) -> list[Scores]:
         """Step 2 with one draw of folds: scores of each class model."""
         names = self._settings.class_models
         found: dict[Any, Scores] = {}
         if "trees" in names:
-            found["trees"] = self._trees(folds)
+            rows = self.tree_rows(folds)
+            found["trees"] = self._averaged(lambda k: self._tree_look(rows, folds, k))
         else:  # the propensity that goes with the linear scores, before the last ones are made
-            self.phi = self.score_model(self._linear(folds, self.e())[1].held).phi
+            self._averaged(lambda k: self._linear_look(folds, k))
         if "linear" in names:
             found["linear"] = self._linear(folds, self.e())[1]
         for classifier in names:
@@ -266,15 +299,32 @@ class Recipe:
                 found[id(classifier)] = self._classifier(folds, classifier)
         return [found[name if isinstance(name, str) else id(name)] for name in names]
 
+    def _averaged(self, look: Callable[[int], Look]) -> Scores:
+        """Of a look from each start, by their shares; ``phi`` becomes the propensity beside it."""
+        chosen = self._settings.chosen
+        if chosen is None:
+            looks = [look(k) for k in range(1 + self._settings.boost_twice)]
+            shares = _shares(looks)
+        else:
+            shares = [share for share in chosen.shares if share]
+            looks = [look(k) for k, share in enumerate(chosen.shares) if share]
+        held, model = np.zeros(()), Additive(np.zeros(self._sample.Z.shape[1] + 1))
+        for share, one in zip(shares, looks, strict=True):
+            a, b = share * float(one.labels.weights[0]), share * one.labels.intercept
+            held = held + a * np.clip(one.held, -LIMIT, LIMIT) + b
+            model = model + one.model.scaled(a, b)
+        self.phi = looks[int(np.argmax(shares))].labels.phi
+        labels = self.score_model(held)
+        self.phi, (a, b) = labels.phi, (float(labels.weights[0]), labels.intercept)
+        if chosen is None:
+            self.choices.rounds = [one.rounds for one in looks]
+            self.choices.shares = shares
+        return Scores(a * held + b, model.scaled(a, b))
+
     def e(self, phi: np.ndarray | None = None) -> np.ndarray:
         """Propensities of the rows, away from their ends."""
         phi = self.phi if phi is None else phi
         return np.clip(expit(self._sample.B @ phi[:-1] + phi[-1]), LEAST_E, MOST_E)
-
-    def level(self, e: np.ndarray) -> float:
-        """The logit of the class that the share of labels asks for."""
-        share = self._sample.share / np.average(e, weights=self._sample.weight)
-        return float(logit(np.clip(share, 0.02, 0.8)))
 
     def score_model(self, held: np.ndarray, warm: LabelFit | None = None, **limits) -> LabelFit:
         """Step 3 for one score; at a look, of some rows and in few steps from the last one."""
@@ -306,45 +356,35 @@ class Recipe:
         parameters = LARGER if self._settings.many else PARAMETERS
         return TreeRows(sample.X, *seen, sample.categorical, parameters)
 
+    def _linear_look(self, folds: np.ndarray, k: int) -> Look:
+        """Linear scores under a start's propensity."""
+        self.phi = self._starts[k]
+        found = self._linear(folds, self.e())[1]
+        return Look(found.held, self.score_model(found.held), found.model)
+
     # -- trees -----------------------------------------------------------------------------------
 
-    def _trees(self, folds: np.ndarray) -> Scores:
-        """Boosted with the propensity that follows, then from linear logits with it held."""
-        rows, chosen = self.tree_rows(folds), self._settings.chosen
-        if self.choices.from_linear and chosen is not None:
-            best, begun = self._from_linear(rows, folds, self.e(), True)
-        else:
-            best, begun = self._from_level(rows)
-        if self._settings.boost_twice and chosen is None:
-            again, linear = self._from_linear(rows, folds, best.e, False)
-            if again.labels.log_likelihood > best.labels.log_likelihood:
-                best, begun, self.choices.from_linear = again, linear, True
-        labels = best.labels
-        self.phi, self.choices.rounds = labels.phi, max(self.choices.rounds, best.rounds)
-        grown = [(1 / self._settings.n_folds, trees) for trees in best.trees]
-        a, b = float(labels.weights[0]), labels.intercept
-        model = Additive(begun.mean(axis=1), grown).scaled(a, b)
-        return Scores(a * np.clip(best.held, -LIMIT, LIMIT) + b, model)
+    def _tree_look(self, rows: TreeRows, folds: np.ndarray, k: int) -> Look:
+        """Trees from nothing, or from linear logits; the propensity follows from a start's."""
+        self.phi = self._starts[k]
+        e = self.e()
+        thetas = self.level(e) if k == 0 else self._linear(folds, e)[0].thetas
+        return self.boost(rows, thetas, e, k)
 
-    def _from_level(self, rows: TreeRows) -> tuple["Boosted", np.ndarray]:
-        """Trees alone, and linear models without slopes, where they begin."""
-        e, sample = self.e(), self._sample
-        thetas = np.zeros((sample.Z.shape[1] + 1, self._settings.n_folds))
-        thetas[-1] = self.level(e)
-        return self.boost(rows, np.tile(thetas[-1], (len(e), 1)), e, True), thetas
+    def level(self, e: np.ndarray) -> np.ndarray:
+        """Linear models of the folds without slopes, with the class prior that ``e`` asks for."""
+        share = self._sample.share / np.average(e, weights=self._sample.weight)
+        thetas = np.zeros((self._sample.Z.shape[1] + 1, self._settings.n_folds))
+        thetas[-1] = logit(np.clip(share, 0.02, 0.8))
+        return thetas
 
-    def _from_linear(self, rows: TreeRows, folds, e, follow: bool) -> tuple["Boosted", np.ndarray]:
-        """Trees that begin from linear models of the folds, and these."""
-        thetas = self._linear(folds, e)[0].thetas
+    def boost(self, rows: TreeRows, thetas: np.ndarray, e, k: int, follow: bool = True) -> Look:
+        """From linear models of the folds, until the held-out labels have not been explained better
+        for some rounds; or for as many rounds as another fit has chosen."""
         start = self._sample.Z @ thetas[:-1] + thetas[-1]
-        return self.boost(rows, start, e, follow), thetas
-
-    def boost(self, rows: TreeRows, start: np.ndarray, e, follow: bool) -> "Boosted":
-        """Until the held-out labels have not been explained better for some rounds; or for as many
-        rounds as another fit has chosen."""
         boosting, labels, best = rows.boost(start, e), None, None
         chosen = self._settings.chosen
-        most = self._settings.max_trees if chosen is None else chosen.rounds
+        most = self._settings.max_trees if chosen is None else chosen.rounds[k]
         calm = min(CALM, most) if follow else 0
         while True:
             if boosting.rounds >= calm:
@@ -359,8 +399,9 @@ class Recipe:
                     break
             boosting.grow(min(LOOK, most - boosting.rounds))
         _, rounds, held, labels = best
-        labels = self.score_model(held, labels)
-        return Boosted(boosting.trees(rounds), held, rounds, labels, self.e(labels.phi))
+        grown = [(1 / thetas.shape[1], trees) for trees in boosting.trees(rounds)]
+        model = Additive(thetas.mean(axis=1), grown)
+        return Look(held, self.score_model(held, labels), model, rounds)
 
     # -- a classifier of the user's --------------------------------------------------------------
 
@@ -375,15 +416,14 @@ class Recipe:
         return Scores(held, Additive(nothing, [], [(1 / len(fitted), one) for one in fitted]))
 
 
-@dataclass
-class Boosted:
-    """A boosting at its best look, and the label model there."""
-
-    trees: Sequence[Trees]
-    held: np.ndarray
-    rounds: int
-    labels: LabelFit
-    e: np.ndarray
+def _shares(looks: Sequence[Look]) -> list[float]:
+    """What looks weigh in their average."""
+    if len(looks) == 1:
+        return [1.0]
+    first, second = (one.labels.log_likelihood for one in looks)
+    share = float(expit(TEMPER * (second - first) - AHEAD))
+    share = 0.0 if share < LEAST_SHARE else 1.0 if share > 1 - LEAST_SHARE else share
+    return [1.0 - share, share]
 
 
 def _terms_as_scores(block: Block) -> Block:

@@ -31,6 +31,7 @@ from sarlearn._engine.sar import (
     LIMIT,
     MOST_E,
     Additive,
+    Look,
     Recipe,
     Sample,
     SARFit,
@@ -129,6 +130,8 @@ def learn(
         X[:, columns.of_class],
         terms.transform(X),
         attributes.dense(X),
+        terms.column,
+        attributes.column,
         seen.labelled,
         seen.weight,
         seen.audited,
@@ -140,14 +143,14 @@ def learn(
         leaks, copies = leaking(sample.Z, sample.labelled), near_copies(sample.Z, seen.folds)
     if columns.auto:
         settings = cautious(settings)
-        fits = members(sample, settings, attributes.column)
+        fits = members(sample, settings)
     else:
         fits = [Member(np.arange(len(attributes)), Recipe(sample, settings).fit())]
     unnamed = None
     if columns.unnamed:
         every = Terms.learn(X, np.arange(X.shape[1]), columns.categorical, seen.weight)
-        shown = replace(sample, B=every.dense(X))
-        unnamed = follows(shown, settings, every.column, fits[0].fit)
+        shown = replace(sample, B=every.dense(X), attributes=every.column)
+        unnamed = follows(shown, settings, fits[0].fit)
     for one in fits:
         named = attributes.part(one.terms)
         found = Learned(one.fit, fits, terms, named, rows_of.share, leaks, copies)
@@ -247,25 +250,26 @@ class _Many:
         models, boosted = [Additive(linear.thetas.mean(axis=1))], None
         if "trees" in self._settings.class_models:
             boosted, start = self._boost(linear.thetas)
-            grown = [(1 / MANY_FOLDS, trees) for trees in boosted.trees]
-            models.append(Additive(start.mean(axis=1), grown))
-            args = (columns, terms, linear.thetas, start, boosted.trees)
+            models.append(boosted.model)
+            trees = [each for _, each in boosted.model.trees]
+            args = (columns, terms, linear.thetas, start, trees)
             scored = rows.map(_with_scores, attributes, *args).settled()
         else:
             scored = as_terms.map(_with_linear_score, linear.thetas).settled()
         return self._stack(scored, models, boosted)
 
-    def _boost(self, thetas: np.ndarray) -> tuple[Any, np.ndarray]:
+    def _boost(self, thetas: np.ndarray) -> tuple[Look, np.ndarray]:
         """Trees on all rows, or on as many as there is room for; where they start, by fold."""
         distinct, few, columns = self._distinct, self._few, self._columns
         number = distinct.sample(TREE_ROWS) if len(distinct) > TREE_ROWS else None
         X, seen = distinct.take(number)
-        Z = few.terms.transform(X)
         folds = fold_of(seen.folds, MANY_FOLDS, self._seed)
         sample = Sample(
             X[:, columns.of_class],
-            Z,
+            few.terms.transform(X),
             few.attributes.dense(X),
+            few.terms.column,
+            few.attributes.column,
             seen.labelled,
             seen.weight,
             seen.audited,
@@ -274,15 +278,13 @@ class _Many:
         )
         recipe = Recipe(sample, self._settings)
         recipe.phi = self._phi
-        start, e = thetas, recipe.e()
-        if not few.fit.choices.from_linear:
-            start = np.zeros_like(thetas)
-            start[-1] = recipe.level(e)
-        boosted = recipe.boost(recipe.tree_rows(folds), Z @ start[:-1] + start[-1], e, False)
+        e, k = recipe.e(), int(np.argmax(few.fit.choices.shares))
+        start = thetas if k else recipe.level(e)
+        boosted = recipe.boost(recipe.tree_rows(folds), start, e, k, follow=False)
         self._few.n_tree_rows = None if number is None else len(number)
         return boosted, start
 
-    def _stack(self, scored: Rows, models: list[Additive], boosted) -> Learned:
+    def _stack(self, scored: Rows, models: list[Additive], boosted: Look | None) -> Learned:
         """The label model on all rows, warm from that of the sample."""
         few, settings = self._few, self._settings
         names = list(settings.class_models)
@@ -308,8 +310,9 @@ class _Many:
         for j, weight in zip(place, stack.weights, strict=True):
             whole = whole + models[j].scaled(float(weight))
         choices = few.fit.choices
-        if boosted is not None:
-            choices = replace(choices, rounds=boosted.rounds)
+        if boosted is not None:  # one boosting of them all
+            rounds = [boosted.rounds] * len(choices.shares)
+            choices = replace(choices, rounds=rounds)
         found = replace(
             few.fit, stack=stack, last=last, model=whole, choices=choices, held=np.empty(0)
         )

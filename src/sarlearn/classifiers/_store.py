@@ -119,7 +119,7 @@ def store_fit(
     model.propensity_features_ = np.unique(named) if columns.auto else columns.of_propensity
     _store_members(model, found)
     _store_propensity(model, found)
-    grown = fit.choices.rounds
+    grown = max(fit.choices.rounds)
     model.n_iter_, model.converged_ = max(grown, 1), grown < model.max_iter
     rounds, values, priors = np.array(fit.history).reshape(-1, 3).T
     model.history_ = {"round": rounds, "log_likelihood": values, "class_prior": priors}

@@ -1,6 +1,6 @@
 """Which columns may labelling follow? Fits that name different ones, weighed by evidence."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -129,12 +129,13 @@ def select_propensity_features(
     # As in SARClassifier, no trees where there are more columns than rows.
     models = ("linear", "trees") if n_columns <= n_rows else ("linear",)
     groups = check_groups(groups, n_rows)
-    B = terms.dense(rows.X)
-    sample, settings = _sample_of(rows.X, rows.labelled, B, models, rng, groups)
-    settings = cautious(settings)
+    sample, settings = _sample_of(rows.X, rows.labelled, models, rng, groups)
+    # Columns of one candidate bear its number, others none.
+    columns = np.array([of_column.get(j, -1) for j in sample.columns])
+    sample = replace(sample, B=terms.dense(rows.X), columns=columns, attributes=number)
     sizes, others = range(1, MOST_NAMED + 1), len(of_column) < n_columns
     weights, fits = {names[k]: 0.0 for k in np.unique(number)}, []
-    for one in members(sample, settings, number, sizes, others):
+    for one in members(sample, cautious(settings), sizes, others):
         named = [names[k] for k in np.unique(number[one.terms])]
         fits.append((named, one.weight, max(one.fit.stack.class_prior, sample.share)))
         for name in named:
@@ -145,15 +146,16 @@ def select_propensity_features(
     return PropensitySelection(weights, taken, columns, sorted(fits, key=lambda fit: -fit[1]))
 
 
-def _sample_of(X, labelled, B, models, rng, groups=None) -> tuple[Sample, Settings]:
-    """Rows for the recipe, with folds."""
+def _sample_of(X, labelled, models, rng, groups=None) -> tuple[Sample, Settings]:
+    """Rows for the recipe, with folds; labels fall at random."""
     hashes = joined(hash_rows(X), groups)
     n_folds = min(N_FOLDS, *(len(np.unique(hashes[kind])) for kind in (labelled, ~labelled)))
     if n_folds < 2:
         raise ValueError("Held-out scores need two different rows of each label at least.")
     folds = deal_folds(hashes, labelled, n_folds, int(rng.integers(2**31)))
-    Z = Terms.learn(X, np.arange(X.shape[1])).transform(X)
-    sample = Sample(X, Z, B, labelled, np.ones(len(labelled)), None, [folds])
+    terms, nothing = Terms.learn(X, np.arange(X.shape[1])), np.empty((len(labelled), 0))
+    parts = X, terms.transform(X), nothing, terms.column, np.empty(0, np.intp)
+    sample = Sample(*parts, labelled, np.ones(len(labelled)), None, [folds])
     return sample, Settings(models, n_folds)
 
 
@@ -164,7 +166,6 @@ def held_out_trees(X, labelled: np.ndarray, rng: np.random.Generator, groups=Non
     explain more. Linear terms stay beside it, so where labelling does follow an attribute, the
     right pair of models is still among those compared.
     """
-    nothing = np.empty((len(labelled), 0))
-    given = _sample_of(X, labelled, nothing, ("trees",), rng, groups)
+    given = _sample_of(X, labelled, ("trees",), rng, groups)
     score = Recipe(*given).fit().held[:, 0]
     return ((score - score.mean()) / max(float(score.std()), 1e-12))[:, None]
