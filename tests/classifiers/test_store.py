@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from scipy.special import expit, logit
 
-from sarlearn.classifiers._store import certainty, range_of, store_prior
+from sarlearn.classifiers._store import certainty, range_of, store_prior, variances
 
 
 def test_words_follow_the_width_of_the_range():
@@ -29,6 +29,14 @@ def test_the_range_is_made_of_error_disagreement_and_a_floor():
     width = 1.7 * (4 * (0.02 / 0.24) ** 2 + 3 * (logit(0.45) - logit(0.4)) ** 2 + 0.01) ** 0.5
     expected = expit(logit(0.4) - width), expit(logit(0.4) + width)
     assert range_of(two) == pytest.approx(expected)
+    assert variances(two) == pytest.approx(
+        {
+            "labels": 4 * (0.02 / 0.24) ** 2,
+            "class models": 3 * (logit(0.45) - logit(0.4)) ** 2,
+            "columns": 0.0,
+            "assumptions": 0.01,
+        }
+    )
     width = 1.7 * (8 * (0.02 / 0.24) ** 2 + 0.01) ** 0.5
     one = learned(0.4, 0.02, 1, 0.4)
     assert range_of(one) == pytest.approx((expit(logit(0.4) - width), expit(logit(0.4) + width)))

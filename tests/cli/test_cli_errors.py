@@ -1,6 +1,7 @@
 """What the command line refuses: one sentence, no traceback, nothing half-written."""
 
 import errno
+import json
 import os
 import re
 import subprocess
@@ -215,3 +216,32 @@ def test_a_full_disk_behind_standard_output_is_named(monkeypatch, tmp_path, caps
     monkeypatch.setattr("sarlearn.cli.small.print", full, raising=False)
     assert cli.run(["inspect", str(tmp_path / "t.csv")]) == 2
     assert "no space left for standard output" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Raise max_iter, or", "Raise --max-iter, or"),
+        (
+            "what belongs together in fit(..., groups=...), or",
+            "what belongs together in --groups, or",
+        ),
+        ("class_prior=0.02 is below class_prior_", "--class-prior=0.02 is below class_prior_"),
+        ("leave out of propensity_features", "leave out of --propensity"),
+        ("check some rows (an audit)", "check some rows ('sarlearn audit')"),
+        ("nobody checked: fit(X, s, audited=...).", "nobody checked: --audited."),
+    ],
+)
+def test_messages_are_in_the_words_of_the_command_line(said, told):
+    assert cli.in_command_words(said) == told
+
+
+def test_warnings_and_errors_of_a_fit_name_options(call, folder):
+    fit = ["fit", "patients.csv", "--label", "diagnosed", "--id", "patient_id", "--force"]
+    short = ["--propensity", "age", "--method", "sar-em", "--max-iter", "2", "-o", "short.skops"]
+    _, _, err = call(*fit, *short)
+    assert "No convergence in 2 iterations. Raise --max-iter" in err
+    _, out, _ = call(*fit, *short, "--json")
+    assert any("Raise --max-iter" in text for text in json.loads(out)["warnings"])
+    _, _, err = call(*fit, "-o", "short.skops", "--class-prior", "0.01")
+    assert "--class-prior=0.01 is below the share" in err

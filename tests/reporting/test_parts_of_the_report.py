@@ -164,6 +164,27 @@ def test_verdicts(found):
         assert name in page
 
 
+def test_why_a_class_prior_is_uncertain_is_told(model, found):
+    """Each cause with its share of the width, the largest first; what hardly counts is left out."""
+    causes = found["certainty"]["causes"]
+    assert causes == pytest.approx(model.range_causes_)
+    assert sum(causes.values()) == pytest.approx(1)
+    changed = {"labels": 0.65, "class models": 0.3, "columns": 0.0, "assumptions": 0.05}
+    said = words.range_text(found | {"certainty": found["certainty"] | {"causes": changed}})
+    assert "about nine cases in ten. What makes it wide: chance, with " in said
+    assert said.endswith("rows (65%) and class models that disagree (30%).")
+    assert found["text"]["range"] in words.details(found)
+    rough = found | {"verdict": found["verdict"] | {"kind": "rough"}}
+    assert found["text"]["range"] in words.brief(rough)
+
+
+def test_a_range_of_one_number_is_no_range(found):
+    steps = [step | {"low": 9.6, "high": 10.0} for step in found["review"]["steps"]]
+    page = Report(found | {"review": found["review"] | {"steps": steps}}).to_html()
+    assert "about 10</td>" in page
+    assert "10 to 10" not in page
+
+
 def test_where_nothing_can_be_said_the_report_ends(table):
     """A column that follows from the label: the reason, the remedy, and no number."""
     s = table["diagnosed"].to_numpy()

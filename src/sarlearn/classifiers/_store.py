@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.folds import MOST_GAPS
 from sarlearn._engine.known import KnownPrior
-from sarlearn._engine.sar import Additive, SARFit
+from sarlearn._engine.sar import Additive
 from sarlearn._engine.sar_rows import Columns, Learned
 from sarlearn._engine.stopping import EMResult
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
@@ -79,8 +79,8 @@ def store_result(model, result: EMResult, class_prior: float, label_share: float
 
 def warn_not_converged(max_iter: int) -> None:
     text = (
-        f"No convergence in {max_iter} iterations. Raise max_iter, scale the columns to similar "
-        "ranges, lower C, or loosen tol."
+        f"No convergence in {max_iter} iterations. Raise max_iter, or scale the columns to similar "
+        "ranges."
     )
     warn(NotConvergedWarning("max-iter", text))
 
@@ -196,7 +196,10 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     named = found.auto or len(model.propensity_features_)
     floor = FLOOR if named else FLOOR_UNNAMED
     low, high = range_of(found, floor)
+    causes = variances(found, floor)
     if found.unnamed is not None:
+        other = logit(np.clip(found.unnamed.class_prior, 1e-6, 1 - 1e-6))
+        causes["columns"] += float(other - logit(np.clip(prior, 1e-6, 1 - 1e-6))) ** 2
         low, high = min(low, found.unnamed.class_prior), max(high, found.unnamed.class_prior)
     if unidentified:
         low, high = share, 1.0
@@ -213,6 +216,7 @@ def _store_prior(model, given, found: Learned, known: KnownPrior | None, unident
     model.class_prior_ = prior
     store_range(model, min(low, prior), max(high, prior))
     model.label_frequency_ = share / prior
+    model.range_causes_ = {name: part / sum(causes.values()) for name, part in causes.items()}
     if strata is None and (unidentified or found.leaks):
         model.certainty_ = "not at all"
     priors = [one["class_prior"] for one in model.averaged_fits_]
@@ -232,22 +236,29 @@ def _follows(model, found: Learned) -> list[str]:
 
 def range_of(found: Learned, floor: float = FLOOR) -> tuple[float, float]:
     """Class priors that the data are compatible with, of one fit or of an average."""
-    p, total = float(np.clip(found.fit.stack.class_prior, 1e-6, 1 - 1e-6)), floor**2
-    for one in found.members:
-        apart = logit(np.clip(one.fit.stack.class_prior, 1e-6, 1 - 1e-6)) - logit(p)
-        total += one.weight * (_variance(one.fit) + BETWEEN * apart**2)
+    p = float(np.clip(found.fit.stack.class_prior, 1e-6, 1 - 1e-6))
     reach = REACH_AUTO if found.auto else REACH
-    low, high = expit(logit(p) + reach * np.sqrt(total) * np.array([-1, 1]))
+    spread = np.sqrt(sum(variances(found, floor).values()))
+    low, high = expit(logit(p) + reach * spread * np.array([-1, 1]))
     return float(min(max(low, found.share), p)), float(high)
 
 
-def _variance(fit: SARFit) -> float:
-    """Of the logit of a fit's class prior: of sampling, and of shape by what scores disagree on."""
-    p = np.clip(fit.stack.class_prior, 1e-6, 1 - 1e-6)
-    error = fit.stack.prior_error() / (p * (1 - p))
-    apart = logit(p) - logit(np.clip(fit.last.class_prior, 1e-6, 1 - 1e-6))
-    sampling = SAMPLING if fit.stack.m > 1 else SAMPLING_ALONE
-    return float(sampling * error**2 + SHAPE * apart**2)
+def variances(found: Learned, floor: float = FLOOR) -> dict[str, float]:
+    """Of the logit of the class prior, by what they come from.
+
+    Few labels are an error of sampling; class models that disagree, one of shape; and fits may
+    differ in the columns that they name.
+    """
+    parts = {"labels": 0.0, "class models": 0.0, "columns": 0.0, "assumptions": floor**2}
+    of_all = float(logit(np.clip(found.fit.stack.class_prior, 1e-6, 1 - 1e-6)))
+    for one in found.members:
+        stack = one.fit.stack
+        p, last = np.clip([stack.class_prior, one.fit.last.class_prior], 1e-6, 1 - 1e-6)
+        sampling = SAMPLING if stack.m > 1 else SAMPLING_ALONE
+        parts["labels"] += one.weight * sampling * (stack.prior_error() / (p * (1 - p))) ** 2
+        parts["class models"] += one.weight * SHAPE * (logit(p) - logit(last)) ** 2
+        parts["columns"] += one.weight * BETWEEN * (logit(p) - of_all) ** 2
+    return {name: float(part) for name, part in parts.items()}
 
 
 def certainty(ends: tuple[float, float]) -> str:

@@ -90,6 +90,10 @@ class SARClassifier(LearnsPropensity):
         Class priors that the data are compatible with.
     certainty_ : {"well", "roughly", "not at all"}
         How well the labels determine the class prior, by the width of the range.
+    range_causes_ : dict of str to float
+        Shares of what makes the range wide: few labels, class models that disagree, fits that name
+        different columns, and a margin for assumptions. Where class prior or audits were given it
+        is that of the labels without them.
     class_prior_from_labels_ : float
         What the labels, and audits, would have said without ``class_prior``.
     class_prior_by_design_, n_audited_ : bool and int

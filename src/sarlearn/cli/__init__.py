@@ -3,8 +3,19 @@
 import errno
 import gc
 import os
+import re
 import shlex
 import sys
+
+# What messages of the library say, and what a command calls it.
+_OPTIONS = {
+    r"fit\([^()]*\b(\w+)=\.\.\.\)": r"--\1",
+    r"\b(max_iter|class_prior)\b(?!_)": r"--\1",
+    r"\bpropensity_features\b": "--propensity",
+    r"\bsample_weight\b": "--weight",
+    r"\bcheck some rows \(an audit\)": "check some rows ('sarlearn audit')",
+    r"\buse SARClassifier\b": "use --method sar",
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -70,5 +81,12 @@ def _sentence(error: Exception) -> str:
 
 
 def _tell(sentence: str, code: int) -> int:
-    print(f"Error: {sentence}", file=sys.stderr)
+    print(f"Error: {in_command_words(sentence)}", file=sys.stderr)
     return code
+
+
+def in_command_words(sentence: str) -> str:
+    """A message of the library as a command would say it: options for parameters."""
+    for pattern, words in _OPTIONS.items():
+        sentence = re.sub(pattern, words, sentence)
+    return re.sub(r"--\w+", lambda option: option.group().replace("_", "-"), sentence)

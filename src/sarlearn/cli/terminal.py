@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sarlearn._words import no_file
+from sarlearn.cli import in_command_words
 from sarlearn.tables.read import is_several, table_kind
 
 STANDARD = "-"  # standard input or output
@@ -169,12 +170,19 @@ def watched(learner, show: Show) -> Iterator[None]:
 @contextlib.contextmanager
 def collected_warnings(*, printed_later: bool = False) -> Iterator[list[Warning]]:
     """Gather the warnings of a block, each once; print them, unless they are printed later."""
+    from sarlearn.exceptions import SarlearnWarning
+
     found: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield found
-    said = {" ".join(str(w.message).split()): w.message for w in caught}
-    found.extend(message for message in said.values() if isinstance(message, Warning))
+    said: dict[str, Warning] = {}
+    for message in (each.message for each in caught):
+        text = in_command_words(" ".join(str(message).split()))
+        if isinstance(message, SarlearnWarning):
+            message = type(message)(message.code, text)
+        said.setdefault(text, message if isinstance(message, Warning) else UserWarning(text))
+    found.extend(said.values())
     for text in [] if printed_later else said:
         print(f"Warning: {text}", file=sys.stderr)
 

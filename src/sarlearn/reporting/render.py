@@ -5,7 +5,7 @@ from typing import Any
 
 from sarlearn._words import about, number_text, odds_sentence
 from sarlearn.reporting.figures import figures
-from sarlearn.reporting.words import most_overlooked, nothing_said
+from sarlearn.reporting.words import ends_text, most_overlooked, nothing_said
 
 MAX_NAME = 90
 # The sections in their order; each is templates/sections/<key>.html.
@@ -83,6 +83,7 @@ def _environment():
         ratio=_ratio,
         times=_times,
         about=about,
+        ends=ends_text,
         longest=_longest,
         number=number_text,
         labelling_words=odds_sentence,

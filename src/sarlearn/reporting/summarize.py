@@ -305,6 +305,7 @@ def _certainty(parts: Parts, labelled, data: dict[str, Any] | None) -> dict[str,
         "rows_for_5_points": getattr(final, "audit_rows_needed_", None),
         "labels_only": float(final.class_prior_from_labels_) if given or by_design else None,
         "word": final.certainty_,
+        "causes": None if given or by_design else getattr(final, "range_causes_", None),
     }
     if data is not None and high - low > EXACT:  # else the share was given
         n_rows, n_labelled = data["rows"], data["labelled"]

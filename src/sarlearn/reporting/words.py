@@ -51,11 +51,12 @@ def verdict_of(summary: dict[str, Any], files: Sequence[str] = ()) -> dict[str, 
     if word == "well":
         remedy = f"Use the count, and begin with the {rows} listed first."
         return _verdict(word, reason, remedy, _command("predict", files))
-    remedy = f"The order of the {rows} is better known than the count."
+    remedy = f"Which {rows} are likelier than others is better known than the count."
+    option = "--propensity" if files else "propensity_features"
     if not summary["model"]["propensity_attributes"] or summary["model"]["averaged"]:
-        remedy = "Name the columns that may decide who gets labelled, if you know any."
+        remedy = f"Name the columns that may decide who gets labelled, if you know any ({option})."
     elif word == "not at all":
-        remedy = "Name other columns that may decide who gets labelled, if there are any."
+        remedy = "Name further columns that may decide who gets labelled, if there are any."
     if not needed:
         return _verdict(word, reason, remedy)
     if by_design:
@@ -77,7 +78,7 @@ def _command(name: str, files: Sequence[str], n_rows: int = 0) -> str:
     if not files:
         audit = f"sarlearn.audit.suggest_audit(model, X, s, n={n_rows})"
         return audit if name == "audit" else "model.predict_posterior(X, s)"
-    rest = f"-n {n_rows} -o to_check.csv" if name == "audit" else "-o scored.csv"
+    rest = f"-n {n_rows} -o to_check.csv" if name == "audit" else "--top 20 -o to_check.csv"
     return f"sarlearn {name} {shlex.join(files)} {rest}"
 
 
@@ -86,7 +87,8 @@ def _impossible(summary: dict[str, Any]) -> tuple[str, str]:
     leaks, attributes = summary["label_fit"]["leaks"], summary["model"]["propensity_attributes"]
     if leaks:
         drop = shlex.quote(",".join(leaks))
-        return leak_sentence(leaks), f"Fit again without {listed(leaks, 3)} (--drop {drop})."
+        them = "it" if len(leaks) == 1 else "them"
+        return leak_sentence(leaks), f"Fit again without {them} (--drop {drop})."
     if not summary["model"]["settings"].get("single_sample", True):
         return (
             "Labelled rows and background were collected apart, so that the share of positives "
@@ -148,6 +150,7 @@ def texts_of(summary: dict[str, Any]) -> dict[str, str]:
         "review": review_sentence(summary),
         "label_fit": label_fit_sentence(summary),
         "comparison": comparison_sentence(summary),
+        "range": range_text(summary),
         "sample": sample_sentence(summary["model"]["tree_rows"]),
     }
 
@@ -160,7 +163,7 @@ def headline(summary: dict[str, Any]) -> str:
     if summary["verdict"] is not None and summary["verdict"]["kind"] == "open":
         text = f"The labels do not say how many {of_all} are {nouns['positive']}"
         if ends is not None and not nothing_said(summary):
-            text += f": {_ends(ends)} are compatible with the data"
+            text += f": {ends_text(ends)} are compatible with the data"
         return f"{text}."
     hidden = summary["estimates"]["hidden_positives"]
     if hidden < 1:
@@ -171,11 +174,11 @@ def headline(summary: dict[str, Any]) -> str:
     text += f" are estimated to be {nouns['positive']}"
     if ends is not None:
         who = "the checked rows say" if certainty["by_design"] else "the data are compatible with"
-        text += f"; {who} {_ends(ends)}"
+        text += f"; {who} {ends_text(ends)}"
     return f"{text}."
 
 
-def _ends(ends: Sequence[float]) -> str:
+def ends_text(ends: Sequence[float]) -> str:
     """A range in words; ends that round to one number are one."""
     low, high = map(about, ends)
     return f"{low} to {high}" if low != high else f"about {low}"
@@ -204,9 +207,9 @@ def overlooked_sentence(summary: dict[str, Any]) -> str:
     attribute, group = found
     hidden = about(group["hidden"])
     if group["ends"]:
-        hidden += f" ({_ends(group['ends'])})"
+        hidden += f" ({ends_text(group['ends'])})"
     return (
-        f"Overlooked most often are {summary['nouns']['rows']} with "
+        f"The largest share is overlooked among {summary['nouns']['rows']} with "
         f"{group_text(attribute, group)}: about {hidden} of {about(group['positives'])} "
         f"{_positives(summary)} there have no label."
     )
@@ -229,7 +232,7 @@ def review_sentence(summary: dict[str, Any]) -> str:
         f"{about(step['expected'])} should be {nouns['positive']}"
     )
     if "low" in step and about(step["low"]) != about(step["high"]):
-        text += f" ({about(step['low'])} to {about(step['high'])})"
+        text += f" ({ends_text((step['low'], step['high']))})"
     return f"{text}."
 
 
@@ -264,6 +267,32 @@ def comparison_sentence(summary: dict[str, Any]) -> str:
     )
 
 
+def range_text(summary: dict[str, Any]) -> str:
+    """How far the range of the class prior can be relied on, and what makes it wide."""
+    if summary["certainty"] is None or nothing_said(summary):
+        return ""
+    causes = summary["certainty"]["causes"]
+    if causes is None:
+        return ""
+    labelled = f"{summary['data']['labelled']:,} labelled {summary['nouns']['rows']}"
+    named = {
+        "labels": f"chance, with {labelled}",
+        "class models": "class models that disagree",
+        "columns": "fits that name different columns and disagree",
+        "assumptions": "a margin for what the model assumes",
+    }
+    ranked = sorted(causes, key=lambda name: -causes[name])
+    shown = [f"{named[name]} ({causes[name]:.0%})" for name in ranked if causes[name] >= 0.1]
+    # Where no column is named, in fewer: docs/user_guide/propensity.md has the figures.
+    often = (
+        "nine cases in ten" if summary["model"]["propensity_attributes"] else "three cases in four"
+    )
+    return (
+        f"On tables whose class prior is known, such a range held it in about {often}. What makes "
+        f"it wide: {listed(shown)}."
+    )
+
+
 # -- the terminal ----------------------------------------------------------------------------------
 
 
@@ -275,6 +304,8 @@ def brief(summary: dict[str, Any]) -> list[str]:
         lines.append(f"{verdict['name']}: {verdict['reason']}")
     if verdict is None or verdict["kind"] != "open":
         lines += [text["overlooked"], text["review"]]
+    if verdict is not None and verdict["kind"] != "well":
+        lines.append(text["range"])
     lines.append(text["sample"])
     if verdict is not None:
         lines += [f"Next: {verdict['next']}", verdict["command"] and f"  {verdict['command']}"]
@@ -292,7 +323,7 @@ def details(summary: dict[str, Any]) -> list[str]:
         f"{estimates['label_frequency']:.1%}."
     ]
     lines += [f"  {row['level']}: {odds_sentence(row)}" for row in summary["propensity"]["odds"]]
-    lines += [text["label_fit"], text["comparison"]]
+    lines += [text["label_fit"], text["comparison"], text["range"]]
     return [line for line in lines if line]
 
 
@@ -352,7 +383,7 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "max-iter",
             f"The fit stopped after {convergence['n_iter']:,} rounds without converging; allow "
-            "more rounds (max_iter), or use fewer propensity columns.",
+            "more rounds, or name fewer propensity columns.",
         )
     if not 0.005 < prior < 0.995:
         yield (
