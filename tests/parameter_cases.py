@@ -87,7 +87,6 @@ LEARNERS = [
         | {
             "propensity_features": COLUMNS,
             "classifier_features": [[0, 1, 2], [1, 2]],
-            "class_prior": KNOWN_PRIOR,
             "decay": [1.0, 0.7, 0.5],
             "propensity_C": [0.01, 0.1],
             "single_sample": [False],
@@ -105,7 +104,6 @@ LEARNERS = [
         | POS_LABEL
         | {
             "method": ["weighting"],
-            "class_prior": KNOWN_PRIOR,
             "propensity": [0.3, 0.6, np.minimum(1.2 * E, 1.0)],
             "classifier": [GaussianNB()],
             "sample_weight": [WEIGHT],
@@ -155,7 +153,6 @@ LEARNERS = [
             "classifier_features": [[0, 1], [0, 1, 3]],
             "C": [0.1, 5.0],
             "propensity_C": [0.1, 5.0],
-            "class_prior": [0.6, (0.8, 0.9), {"mean": 0.55, "standard_error": 0.01}],
             "tol": [1e-1, 1e-3],
             "max_iter": [1, 2],
             "chances": [None, -(CHANCES**2)],

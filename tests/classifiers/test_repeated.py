@@ -212,7 +212,7 @@ def test_what_is_identified_is_said():
     with pytest.warns(TrustWarning, match="2 chances per row without attributes"):
         RepeatedSARClassifier([2]).fit(X, np.nan_to_num(s[:, :2]))
     alike = RepeatedSARClassifier([2]).fit(X, s).summary()
-    assert "a 95 % interval that holds if the model does" in alike
+    assert "a 95% interval that holds if the model does" in alike
     assert "one propensity is identified for all of them" in alike
     assert "for all of them" not in RepeatedSARClassifier([2]).fit(X, s, chances=Z).summary()
 

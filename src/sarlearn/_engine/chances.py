@@ -20,7 +20,6 @@ from scipy.special import logit
 from sarlearn._engine import likelihood
 from sarlearn._engine.blocks import Block
 from sarlearn._engine.kernels import hessian, logits, with_intercept
-from sarlearn._engine.known import TIGHTENING, KnownPrior, PriorPenalty
 from sarlearn._engine.likelihood import Evidence, sigmoids
 from sarlearn._engine.newton import Climb, Curvature, Iterate, Sums, climb
 from sarlearn._engine.rows import Rows, Units, sizes, unit_of
@@ -67,9 +66,9 @@ class ChanceSums(Sums):
 class ChanceFit:
     """The maximum, in the user's units.
 
-    ``error`` is the standard error of the class prior; ``labels_only`` the class prior without what
-    was known of it; ``other_maxima`` are the least and greatest class prior of maxima that are
-    about as high; ``history`` is that of the climb which reached the maximum.
+    ``error`` is the standard error of the class prior; ``other_maxima`` are the least and greatest
+    class prior of maxima that are about as high; ``history`` is that of the climb which reached the
+    maximum.
     """
 
     theta: np.ndarray
@@ -79,7 +78,6 @@ class ChanceFit:
     log_likelihood: float
     passes: int
     converged: bool
-    labels_only: float
     other_maxima: tuple[float, float]
     history: dict[str, np.ndarray]
 
@@ -137,11 +135,10 @@ def _with_ones(values: np.ndarray) -> np.ndarray:
 
 
 class ChanceProblem:
-    """The penalised loss as a problem to climb; there may be a penalty on the class prior."""
+    """The penalised loss as a problem to climb."""
 
     def __init__(self, rows: Rows, ridge: np.ndarray, tol: float):
         self._rows, self._ridge, self.total = rows, ridge, rows.total_weight()
-        self.penalty: PriorPenalty | None = None
         self.tol = tol
 
     def passes(self, points: Iterable[np.ndarray], with_hessian: bool) -> Iterator[Iterate]:
@@ -149,24 +146,10 @@ class ChanceProblem:
         for (parameters, _), sums in self._rows.totals(chance_pass, requests):
             value = sums.loss + float(self._ridge @ parameters**2) / 2
             gradient = sums.gradient + self._ridge * parameters
-            if self.penalty is not None:
-                residual = self.penalty.residual(sums.positives, self.total)
-                value += residual**2 / 2
-                gradient += residual * self._prior_gradient(sums)
             yield Iterate(parameters, value, gradient, sums, with_hessian)
 
     def curvature(self, iterate: Iterate) -> Curvature:
-        H = iterate.sums.hessian
-        if self.penalty is not None:
-            gradient_of_prior = self._prior_gradient(iterate.sums)
-            H = H + np.outer(gradient_of_prior, gradient_of_prior)
-        return Curvature(H, self._ridge)
-
-    def _prior_gradient(self, sums: ChanceSums) -> np.ndarray:
-        assert self.penalty is not None
-        gradient_of_prior = np.zeros(len(self._ridge))
-        gradient_of_prior[: len(sums.positives_gradient)] = sums.positives_gradient
-        return self.penalty.gradient(gradient_of_prior, self.total)
+        return Curvature(iterate.sums.hessian, self._ridge)
 
 
 def fit_chances(
@@ -177,12 +160,11 @@ def fit_chances(
     tol: float = 1e-12,
     max_iter: int = 500,
     starts: Sequence[float] = STARTS,
-    known: KnownPrior | None = None,
 ) -> ChanceFit:
     """The best maximum from several propensities of a chance.
 
     ``rows`` know ``visits``, labels of shape (n, J) with gaps as NaN, and ``chances``, attributes
-    of shape (n, J, k). ``known`` is what is known of the class prior.
+    of shape (n, J, k).
     """
     units, rows = _chance_units(rows)
     total = rows.total_weight()
@@ -203,19 +185,12 @@ def fit_chances(
     near = [one.theta for one, _ in found if one.value <= best.value + NEARLY_AS_HIGH]
     other_maxima = [iterate.sums.positives / total for iterate in problem.passes(near, False)]
     (iterate,) = problem.passes([best.theta], True)
-    labels_only = iterate.sums.positives / total
-    penalty = None if known is None else known.penalty(labels_only)
-    if penalty is not None:
-        best, history = _climb_with(problem, penalty, best.theta, max_iter)
-        found.append((best, history))
-        (iterate,) = problem.passes([best.theta], True)
-        other_maxima = [iterate.sums.positives / total]
     gradient_of_prior = np.zeros(len(ridge))
     gradient_of_prior[:n_theta] = iterate.sums.positives_gradient / total
     prior = iterate.sums.positives / total
     variance = np.linalg.norm(problem.curvature(iterate).scaled_step(gradient_of_prior)) ** 2
-    if penalty is None:  # of the parameters, and of which rows there are
-        variance += (iterate.sums.squares / total - prior**2) / total
+    # Of the parameters, and of which rows there are.
+    variance += (iterate.sums.squares / total - prior**2) / total
     theta, phi = np.split(best.theta, [n_theta])
     return ChanceFit(
         rows.units.to_user(theta),
@@ -225,7 +200,6 @@ def fit_chances(
         -iterate.sums.loss,
         sum(one.passes for one, _ in found),
         best.converged,
-        labels_only,
         (min(other_maxima), max(other_maxima)),
         history.as_dict(),
     )
@@ -262,16 +236,6 @@ def _climb(problem: ChanceProblem, start: np.ndarray, max_iter: int) -> tuple[Cl
     # New curvatures throughout: where a class model is steep, what an old one promises of the last
     # digits is too little, and the climb would end early.
     found = climb(problem, start, max_iter=max_iter, max_step=MAX_STEP, refresh=0.0, report=record)
-    return found, history
-
-
-def _climb_with(problem: ChanceProblem, penalty: PriorPenalty, theta: np.ndarray, max_iter: int):
-    """The maximum with a penalty on the class prior, from the one without."""
-    wider = (deviation for deviation in TIGHTENING if deviation > penalty.deviation)
-    for deviation in [*wider, penalty.deviation]:
-        problem.penalty = PriorPenalty(penalty.mean, deviation)
-        found, history = _climb(problem, theta, max_iter)
-        theta = found.theta
     return found, history
 
 

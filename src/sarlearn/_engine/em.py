@@ -379,8 +379,7 @@ def run_to_slope(em: SAREM, rule: ModelSlopeRule, max_iter: int, report=lambda: 
     history, converged = History(report), False
     rule.follow(em.watched)
     while len(history) < max_iter and not converged:
-        em.e_step()
-        em.m_step()
+        em.iterate()
         converged = rule.follow(em.watched)
         history.add(em, rule.slope)
     return EMResult(len(history), converged, history.as_dict())

@@ -69,16 +69,6 @@ def run_to_fixed_point(em: SAREM, tol: float, max_iter: int, report=lambda: None
     return EMResult(len(history), converged, history.as_dict())
 
 
-def walk(em: SAREM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
-    """EM itself, until the map no longer moves."""
-    history, converged = History(report), False
-    while len(history) < max_iter and not converged:
-        em.iterate()
-        history.add(em, np.nan)
-        converged = _size(em, em.map_step()[1]) < tol
-    return EMResult(len(history), converged, history.as_dict())
-
-
 def _size(em: SAREM, scaled_step: np.ndarray) -> float:
     """Root mean square change of the logits."""
     return float(np.linalg.norm(scaled_step)) / em.total_weight**0.5

@@ -8,7 +8,6 @@ import numpy as np
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.fixed_point import run_to_fixed_point
-from sarlearn._engine.known import HeldSAREM, KnownPrior, run_held
 from sarlearn._engine.propensity import GroupedPropensity, choose_propensity, watch
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, ModelSlopeRule
@@ -21,8 +20,7 @@ JOINT_STARTS = (0.25, 0.6)
 class SAREMFit:
     """Parameters are coefficients, then the intercept, in the user's units.
 
-    ``em`` is the state at the end, on ``em.rows``, whose columns may be in other units;
-    ``labels_only`` the class prior without what was known of it.
+    ``em`` is the state at the end, on ``em.rows``, whose columns may be in other units.
     """
 
     theta: np.ndarray
@@ -30,7 +28,6 @@ class SAREMFit:
     class_prior: float
     result: EMResult
     em: SAREM
-    labels_only: float
 
     @property
     def n_strata(self) -> tuple[int, int]:
@@ -53,25 +50,18 @@ def fit_sar_em(
     window: int = 10,
     tol: float | None = None,
     max_iter: int = 500,
-    prior: KnownPrior | None = None,
     report: Callable[[], None] = lambda: None,
 ) -> SAREMFit:
     """Learn both models from rows that know their labels and weights.
 
-    Parameters are those of :class:`sarlearn.SAREMClassifier`; ``prior`` is what is known of the
-    class prior.
+    Parameters are those of :class:`sarlearn.SAREMClassifier`.
     """
     propensity, rows = choose_propensity(conditioned(rows), columns, propensity_C)
     em = SAREM(rows, propensity, decay=decay, C=C)
     result = run(em, stop, window, tol, max_iter, report)
-    labels_only = em.class_prior
-    penalty = None if prior is None else prior.penalty(labels_only)
-    if penalty is not None:
-        em = HeldSAREM(rows, propensity, decay=decay, C=C, penalty=penalty)
-        result = run_held(em, stop, window, tol or TOLERANCE[stop], max_iter, report)
     units = rows.units.of(columns)
     phi = units.to_user(propensity.theta)
-    return SAREMFit(em.coefficients, phi, em.class_prior, result, em, labels_only)
+    return SAREMFit(em.coefficients, phi, em.class_prior, result, em)
 
 
 def run(em: SAREM, stop: str, window: int, tol: float | None, max_iter: int, report) -> EMResult:

@@ -1,6 +1,6 @@
 """What a fit found of the class prior, as fitted attributes: the one place that writes them.
 
-All that ``SARClassifier`` learned; of the other learners what audits, or ``class_prior``, say.
+All that ``SARClassifier`` learned; of the other learners what audits say.
 """
 
 from numbers import Real
@@ -47,19 +47,15 @@ def known_prior(class_prior, label_share: float) -> KnownPrior | None:
     return None if known is None else KnownPrior(*known)
 
 
-def store_evidence(model, given: Input, prior: KnownPrior | None) -> bool:
-    """What audits by design, or a known class prior, say of it; whether there is any of these.
+def store_evidence(model, given: Input) -> bool:
+    """What audits by design say of the class prior; whether there are any.
 
     The class probabilities are then to be shifted to have the class prior as their mean.
     """
     strata = _store_audit(model, given)
-    if strata is not None:
-        goal, ends = float(strata.estimate), strata.interval(LEVEL)
-    elif prior is not None:
-        goal, ends = float(model.class_prior_), prior.interval
-        goal = goal if prior.deviation else min(max(goal, prior.low), prior.high)
-    else:
+    if strata is None:
         return False
+    goal, ends = float(strata.estimate), strata.interval(LEVEL)
     share = model.label_frequency_ * model.class_prior_
     model.class_prior_, model.label_frequency_ = goal, share / goal
     store_range(model, min(ends[0], goal), max(ends[1], goal))

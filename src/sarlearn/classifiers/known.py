@@ -19,7 +19,7 @@ from sarlearn._engine.columns import conditioned
 from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
 from sarlearn._engine.kernels import logits
-from sarlearn._engine.known import HeldSAREM, KnownPrior, run_held, run_known
+from sarlearn._engine.known import run_known
 from sarlearn._engine.logistic import fit_logistic
 from sarlearn._engine.newton import Iterate
 from sarlearn._engine.propensity import KnownPropensity, watch
@@ -27,7 +27,7 @@ from sarlearn._engine.rows import Rows
 from sarlearn._engine.stopping import TOLERANCE, EMResult, History, ModelSlopeRule
 from sarlearn._validation import check_propensity
 from sarlearn.backends import lazily, refuse_dask
-from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence, store_result
+from sarlearn.classifiers._store import store_evidence, store_result
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
@@ -61,9 +61,6 @@ class KnownPropensityClassifier(PUClassifier):
         EM, or the inverse-propensity risk.
     C : float > 0, default=1.0
         Inverse strength of the L2 penalty; the intercept is not penalised.
-    class_prior : float, (low, high), or dict, default=None
-        What is known of ``P(y=1)`` from elsewhere, as for :class:`SAREMClassifier`; for
-        ``method="em"`` with logistic regression.
     stop, window, tol, max_iter : str, int, float, int
         When to stop, as in :class:`~sarlearn.SAREMClassifier`.
         The slope rule looks at the class probabilities of unlabelled rows. Of these,
@@ -81,7 +78,7 @@ class KnownPropensityClassifier(PUClassifier):
     propensity_ : float or None
         The propensity where it is one number; None where it was given for each row.
     class_prior_from_labels_ : float
-        What the labels alone would have said; other than ``class_prior_`` where more is known. For
+        What the model says; other than ``class_prior_`` where audits by design say more. For
         ``method="em"`` with logistic regression.
 
     See Also
@@ -107,7 +104,6 @@ class KnownPropensityClassifier(PUClassifier):
         **{name: EM_CONSTRAINTS[name] for name in ("C", "stop", "window", "tol", "max_iter")},
         "classifier": [HasMethods(["fit"]), None],
         **POS_LABEL,
-        **KNOWN_PRIOR,
         "method": [StrOptions({"em", "weighting"})],
     }
 
@@ -116,7 +112,6 @@ class KnownPropensityClassifier(PUClassifier):
         method="em",
         *,
         C=1.0,
-        class_prior=None,
         stop="slope",
         window=10,
         tol=None,
@@ -126,7 +121,6 @@ class KnownPropensityClassifier(PUClassifier):
     ):
         self.method = method
         self.C = C
-        self.class_prior = class_prior
         self.stop = stop
         self.window = window
         self.tol = tol
@@ -184,18 +178,15 @@ class KnownPropensityClassifier(PUClassifier):
             refuse_dask(X, "KnownPropensityClassifier(classifier=...)")
         audits = audited, audit_probability, audit_round
         given = self._input(X, y, sample_weight, *audits, propensity=e)
-        prior = known_prior(self.class_prior, given.rows.label_share())
-        if prior is not None and (self.method == "weighting" or self.classifier is not None):
-            raise ValueError("class_prior is for method='em' with logistic regression.")
         if propensity is None:
             text = (
                 "No propensity was given: every positive is taken to be labelled (propensity 1). "
                 "Pass fit(X, s, propensity=...)."
             )
             warn(InputWarning("no-propensity", text))
-        fit_known(self, given, prior)
+        fit_known(self, given)
         self.propensity_ = float(e) if np.ndim(e) == 0 else None
-        if store_evidence(self, given, prior):
+        if store_evidence(self, given):
             self._shift_to_mean(given)
         return self
 
@@ -266,13 +257,13 @@ class KnownPropensityClassifier(PUClassifier):
         return self._posterior(self._logit(X), s, self._propensity(X, propensity), audited)
 
 
-def fit_known(model, given: Input, prior: KnownPrior | None = None) -> None:
+def fit_known(model, given: Input) -> None:
     """Learn ``f`` by the method and settings of ``model``, on rows that know their propensities."""
     with one_blas_thread():
         if model.method == "weighting":
             _fit_weighting(model, conditioned(given.rows))
         elif model.classifier is None:
-            _fit_em(model, conditioned(given.rows), prior)
+            _fit_em(model, conditioned(given.rows))
         else:
             _fit_estimator(model, given)
 
@@ -285,7 +276,7 @@ def _fit_estimator(model, given: Input) -> None:
     store_result(model, result, em.class_prior, given.rows.label_share())
 
 
-def _fit_em(model, rows: Rows, prior: KnownPrior | None) -> None:
+def _fit_em(model, rows: Rows) -> None:
     tol, report = model.tol or TOLERANCE[model.stop], reporter(model, model.max_iter)
     em = SAREM(rows, KnownPropensity(), decay=1.0, C=model.C)
     em.start()
@@ -296,10 +287,6 @@ def _fit_em(model, rows: Rows, prior: KnownPrior | None) -> None:
         to = tol if model.stop != "slope" else TOLERANCE["fixed_point"]
         result = run_known(em, to, model.max_iter, report)
     model.class_prior_from_labels_ = float(em.class_prior)
-    penalty = None if prior is None else prior.penalty(em.class_prior)
-    if penalty is not None:
-        em = HeldSAREM(rows, em.propensity, decay=1.0, C=model.C, penalty=penalty)
-        result = run_held(em, model.stop, model.window, tol, model.max_iter, report)
     _store_classifier(model, em.coefficients)
     store_result(model, result, em.class_prior, rows.label_share())
 

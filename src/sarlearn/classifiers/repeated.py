@@ -11,7 +11,6 @@ from sarlearn._compat import Interval, fit_context
 from sarlearn._engine.blocks import Block, RowBlocks
 from sarlearn._engine.chances import ChanceFit, Models, fit_chances, models_at, posterior_terms
 from sarlearn._engine.columns import conditioned
-from sarlearn._engine.known import KnownPrior
 from sarlearn._validation import (
     check_audited,
     check_weights,
@@ -21,11 +20,8 @@ from sarlearn._validation import (
     resolve_features,
     validate_data,
 )
-from sarlearn._words import known_sentence
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._store import (
-    KNOWN_PRIOR,
-    known_prior,
     store_prior,
     store_range,
     warn_not_converged,
@@ -56,9 +52,6 @@ class RepeatedSARClassifier(PUClassifier):
         the chances.
     classifier_features : names, indices, boolean mask, or callable on the names, default=None
         Columns of the class model; None is all.
-    class_prior : float, (low, high), or dict, default=None
-        What is known of ``P(y=1)`` from elsewhere: a share, bounds, or the mean and standard error
-        of a survey, ``{"mean": 0.12, "standard_error": 0.02}``. It is part of the likelihood.
     C, propensity_C : float > 0 or inf, default=1e6
         Inverse strength of the L2 penalties; the default hardly penalises.
     tol : float > 0, default=1e-12
@@ -75,8 +68,6 @@ class RepeatedSARClassifier(PUClassifier):
     class_prior_range_ : tuple of float
         Its 95 % interval by the information of the likelihood, and the class priors of other
         maxima that are about as high: it holds if the model does.
-    class_prior_from_labels_ : float
-        What the labels alone would have said; other than ``class_prior_`` where more is known.
     certainty_ : {"well", "roughly", "not at all"}
         How far the labels pin the class prior down, by that width.
     label_frequency_ : float
@@ -123,7 +114,6 @@ class RepeatedSARClassifier(PUClassifier):
     _parameter_constraints: dict = {
         "propensity_features": "no_validation",
         "classifier_features": "no_validation",
-        **KNOWN_PRIOR,
         "C": [Interval(Real, 0, None, closed="right")],
         "propensity_C": [Interval(Real, 0, None, closed="right")],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -135,7 +125,6 @@ class RepeatedSARClassifier(PUClassifier):
         propensity_features=(),
         *,
         classifier_features=None,
-        class_prior=None,
         C=1e6,
         propensity_C=1e6,
         tol=1e-12,
@@ -143,7 +132,6 @@ class RepeatedSARClassifier(PUClassifier):
     ):
         self.propensity_features = propensity_features
         self.classifier_features = classifier_features
-        self.class_prior = class_prior
         self.C = C
         self.propensity_C = propensity_C
         self.tol = tol
@@ -197,7 +185,6 @@ class RepeatedSARClassifier(PUClassifier):
             audited=known,
         )
         share = float(np.average(labelled, weights=weight))
-        prior = known_prior(self.class_prior, share)
         given = self._class_rows(Input(conditioned(rows), X))
         fit = fit_chances(
             given.rows,
@@ -205,9 +192,8 @@ class RepeatedSARClassifier(PUClassifier):
             propensity_C=self.propensity_C,
             tol=self.tol,
             max_iter=self.max_iter,
-            known=prior,
         )
-        self._store(fit, share, prior)
+        self._store(fit, share)
         self.n_audited_ = 0 if known is None else int(np.sum(~np.isnan(known) & ~labelled))
         return self
 
@@ -254,14 +240,11 @@ class RepeatedSARClassifier(PUClassifier):
 
     def _sure(self) -> str:
         low, high = self.class_prior_range_
-        if self.class_prior is not None:
-            text = known_sentence(low, high, self.class_prior_from_labels_)
-        else:
-            text = (
-                f"The class prior lies at {low:.1%} to {high:.1%}, a 95% interval that holds if "
-                "the model does: the class does not change between chances, and chances are "
-                "independent given the attributes."
-            )
+        text = (
+            f"The class prior lies at {low:.1%} to {high:.1%}, a 95% interval that holds if the "
+            "model does: the class does not change between chances, and chances are independent "
+            "given the attributes."
+        )
         if self._chances_alike and self.n_chances_ > 1:
             text += (
                 " All chances of a row have the same attributes, so one propensity is identified "
@@ -269,7 +252,7 @@ class RepeatedSARClassifier(PUClassifier):
             )
         return text
 
-    def _store(self, fit: ChanceFit, share: float, prior: KnownPrior | None) -> None:
+    def _store(self, fit: ChanceFit, share: float) -> None:
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.propensity_coef_, self.propensity_intercept_ = fit.phi[None, :-1], fit.phi[-1:]
         store_prior(self, fit.class_prior, share)
@@ -278,10 +261,7 @@ class RepeatedSARClassifier(PUClassifier):
         spread = Z * fit.error / (inside * (1 - inside))
         ends = logit(inside) + np.array([-spread, spread])
         low, high = expit(ends).tolist()
-        low, high = min(low, fit.other_maxima[0]), max(high, fit.other_maxima[1])
-        bounded = prior is not None and not prior.deviation
-        store_range(self, *(prior.within((low, high)) if bounded else (low, high)))  # type: ignore[union-attr]
-        self.class_prior_from_labels_ = float(fit.labels_only)
+        store_range(self, min(low, fit.other_maxima[0]), max(high, fit.other_maxima[1]))
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, fit.passes
         self.converged_, self.history_ = fit.converged, fit.history
         if not fit.converged:

@@ -15,12 +15,11 @@ from sarlearn._compat import (
 )
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, LogisticSide, run_estimators
-from sarlearn._engine.known import KnownPrior
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.sarem import fit_sar_em
 from sarlearn._validation import resolve_features
 from sarlearn.backends import refuse_dask
-from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_evidence, store_result
+from sarlearn.classifiers._store import store_evidence, store_result
 from sarlearn.classifiers.base import (
     EM_CONSTRAINTS,
     POS_LABEL,
@@ -49,10 +48,6 @@ class SAREMClassifier(LearnsPropensity):
     classifier_features : names, indices, boolean mask, or callable on the names, default=None
         The columns of the class model; None is all. Leave out what drives labelling and has no
         place in the class: effort, clinic, clerk.
-    class_prior : float, (low, high), or dict, default=None
-        What is known of ``P(y=1)`` from elsewhere: a share, bounds, or the mean and standard error
-        of a survey, ``{"mean": 0.12, "standard_error": 0.02}``. It holds the M-step: the mean of
-        ``f`` is then that share, or a compromise with the survey. For logistic models.
     decay : float in (0, 1], default=0.9
         The paper's local certainty parameter d: propensities are shrunk by it in the E-step, which
         favours solutions with sure positives. 1 is plain EM, maximum likelihood.
@@ -98,10 +93,9 @@ class SAREMClassifier(LearnsPropensity):
     class_prior_, label_frequency_ : float
         Mean of ``f`` over the training rows, and the share of the positives that is labelled.
     class_prior_from_labels_ : float
-        What the labels alone would have said; other than ``class_prior_`` where more is known.
+        What the model says; other than ``class_prior_`` where audits by design say more.
     class_prior_range_, certainty_ : tuple of float and str
-        Where audits by design, or ``class_prior``, give a range: what it is, and how well it
-        determines the class prior.
+        Where audits by design give a range: what it is, and how well it determines the class prior.
     n_iter_, converged_ : int and bool
         Number of iterations, and whether the stopping rule was met.
     history_ : dict of ndarray
@@ -140,7 +134,6 @@ class SAREMClassifier(LearnsPropensity):
         | {
             "propensity_features": "no_validation",
             "classifier_features": "no_validation",
-            **KNOWN_PRIOR,
             "single_sample": ["boolean"],
             "classifier": [HasMethods(["fit"]), None],
             "propensity_C": [Interval(Real, 0, None, closed="neither")],
@@ -153,7 +146,6 @@ class SAREMClassifier(LearnsPropensity):
         propensity_features=(),
         *,
         classifier_features=None,
-        class_prior=None,
         decay=0.9,
         C=1.0,
         propensity_C=1.0,
@@ -168,7 +160,6 @@ class SAREMClassifier(LearnsPropensity):
     ):
         self.propensity_features = propensity_features
         self.classifier_features = classifier_features
-        self.class_prior = class_prior
         self.decay = decay
         self.C = C
         self.propensity_C = propensity_C
@@ -217,18 +208,17 @@ class SAREMClassifier(LearnsPropensity):
         found = self._class_rows(found)
         if not self.single_sample:
             found = replace(found, rows=with_background(found.rows))
-        prior = known_prior(self.class_prior, found.rows.label_share())
         if self.classifier is not None or self.propensity_estimator is not None:
-            self._fit_estimators(found, prior)
+            self._fit_estimators(found)
         else:
-            self._fit_rows(found.rows, self.classes_, prior)
-        if store_evidence(self, found, prior):
+            self._fit_rows(found.rows, self.classes_)
+        if store_evidence(self, found):
             self._shift_to_mean(found)
         elif not self.single_sample:
             self.class_prior_ = self.label_frequency_ = np.nan
         return self
 
-    def _fit_rows(self, rows: Rows, classes: np.ndarray, prior: KnownPrior | None = None):
+    def _fit_rows(self, rows: Rows, classes: np.ndarray):
         """Learn from rows that know their labels, wherever they lie."""
         self.classes_, self.n_features_in_ = classes, rows.shape[1]
         with one_blas_thread():
@@ -238,7 +228,6 @@ class SAREMClassifier(LearnsPropensity):
                 decay=self.decay,
                 C=self.C,
                 propensity_C=self.propensity_C,
-                prior=prior,
                 **self._loop(),
             )
         bare, n_strata = fit.n_strata
@@ -252,7 +241,6 @@ class SAREMClassifier(LearnsPropensity):
         self.coef_, self.intercept_ = fit.theta[None, :-1], fit.theta[-1:]
         self.propensity_coef_ = fit.propensity_theta[None, :-1]
         self.propensity_intercept_ = fit.propensity_theta[-1:]
-        self.class_prior_from_labels_ = float(fit.labels_only)
         self._store(fit.result, fit.class_prior, rows.label_share())
         return self
 
@@ -263,12 +251,7 @@ class SAREMClassifier(LearnsPropensity):
         warn_every_column(columns, getattr(self, "classifier_features_", np.arange(n_columns)))
         return columns
 
-    def _fit_estimators(self, given: Input, prior: KnownPrior | None) -> None:
-        if prior is not None:
-            raise ValueError(
-                "class_prior is for logistic models here; SARClassifier(class_models=[...], "
-                "class_prior=...) takes any classifier."
-            )
+    def _fit_estimators(self, given: Input) -> None:
         X = given.X
         f, e = self._sides(X, self._columns(X.shape[1]))
         em = EstimatorEM(given.rows, f, e, self.decay)
@@ -284,7 +267,6 @@ class SAREMClassifier(LearnsPropensity):
             self.propensity_coef_, self.propensity_intercept_ = e.theta[None, :-1], e.theta[-1:]
         else:
             self.propensity_estimator_ = e.fitted
-        self.class_prior_from_labels_ = float(em.class_prior)
         self._store(result, em.class_prior, given.rows.label_share())
 
     def _sides(self, X, columns):
@@ -303,6 +285,7 @@ class SAREMClassifier(LearnsPropensity):
         ]
 
     def _store(self, result, class_prior: float, label_share: float) -> None:
+        self.class_prior_from_labels_ = float(class_prior)
         store_result(self, result, class_prior, label_share)
         # Maximum likelihood approaches e = 1 slowly: it is meant long before it is reached.
         if self.label_frequency_ > (0.99 if self.decay == 1 else 0.999):

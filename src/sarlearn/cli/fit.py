@@ -39,7 +39,7 @@ class Learning:
     def model(self, roles: Roles, columns: Sequence[str]) -> SARClassifier | Pipeline:
         """A model of these columns, not fitted."""
         named = [*roles.propensity, *roles.propensity_only]
-        settings: dict[str, Any] = {"class_prior": parse_class_prior(self.class_prior)}
+        prior, settings = parse_class_prior(self.class_prior), dict[str, Any]()
         if self.max_iter is not None:
             settings["max_iter"] = self.max_iter
         if roles.propensity_only:
@@ -47,9 +47,14 @@ class Learning:
             settings["classifier_features"] = of_class
         if self.method == "sar":
             spec = "auto" if roles.auto else named
-            return SARClassifier(spec, random_state=self.seed, **settings)
+            return SARClassifier(spec, class_prior=prior, random_state=self.seed, **settings)
         if roles.auto:
             raise ValueError("--propensity auto: the method sar-em takes named columns only.")
+        if prior is not None:
+            raise ValueError(
+                f"--class-prior {self.class_prior}: the method sar-em takes no known class prior; "
+                "--method sar does."
+            )
         return make_pipeline(TableEncoder(terms=True), SAREMClassifier(named, **settings))
 
 
