@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import sarlearn
-from sarlearn.labelling import OneAttributeLabelling, label
+from sarlearn.labelling import ProductLabelling, label
 
 PICTURE = Path(__file__).parent / "_static" / "report.png"
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
@@ -24,7 +24,7 @@ def main() -> None:
     malignant = 1 - table.pop("target")
     table = table.iloc[:, :10]
     city = np.random.default_rng(0).random(len(table)) < 0.5
-    how = OneAttributeLabelling(0, mean=0.55, difference=0.6)
+    how = ProductLabelling(0, high=0.85, low=0.25)
     diagnosed, _ = label(city[:, None], malignant, how, random_state=0)
     table["clinic"] = np.where(city, "city", "village")
     model = sarlearn.SARClassifier(["clinic"]).fit(table, diagnosed)

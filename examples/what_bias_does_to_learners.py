@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
-from sarlearn.labelling import OneAttributeLabelling, label
+from sarlearn.labelling import ProductLabelling, label
 from sarlearn.metrics import probabilistic_f1_score
 
 digits = load_digits()
@@ -34,7 +34,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, strati
 
 
 def scores(difference, seed):
-    how = OneAttributeLabelling(driver, mean=0.5, difference=difference)
+    how = ProductLabelling(driver, high=0.5 + difference / 2, low=0.5 - difference / 2)
     s, e = label(X_train, y_train, how, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SCAR is wrong here, and says so

@@ -185,11 +185,6 @@ LABELLING = [
         {"coef": [2.0, [1.0, -1.0]], "intercept": [-1.0, 1.0]},
     ),
     Case(
-        propensities(labelling.OneAttributeLabelling),
-        {"feature": 0},
-        {"mean": [0.3, 0.6], "difference": [0.1, -0.2]},
-    ),
-    Case(
         propensities(labelling.ProductLabelling),
         {"features": [0]},
         {"high": [0.8, 1.0], "low": [0.1, 0.3]},

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sarlearn.labelling import OneAttributeLabelling, label
+from sarlearn.labelling import ProductLabelling, label
 
 from ..harness.cells import Fields
 from ..harness.data import load
@@ -81,7 +81,9 @@ def measure(
     data = load(dataset)
     if feature:
         columns = data.columns(feature)
-        mechanism = OneAttributeLabelling(columns[0], mean=mean, difference=difference)
+        ends = mean + difference / 2, mean - difference / 2
+        high, low = np.clip(ends, 0, 1)  # steps of 0.2 may miss the ends by a rounding
+        mechanism = ProductLabelling(columns[0], high=high, low=low)
         seed = label_seed(dataset, feature, mean, difference, labelling=labelling)
         s, propensity = label(data.X, data.y, mechanism, random_state=seed)
     else:

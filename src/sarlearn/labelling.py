@@ -27,38 +27,18 @@ __all__ = [
     "ConstantLabelling",
     "GeometricLabelling",
     "LogisticLabelling",
-    "OneAttributeLabelling",
     "ProductLabelling",
     "label",
 ]
 
-# Differences built in steps (0.2, 0.4, 0.6000000000000001) miss the ends of [0, 1] by a rounding.
-_ROUNDING = 1e-12
-
-
-class _Mechanism:
-    """Whose lists and arrays are kept as tuples, so that it is hashable and cannot change."""
-
-    def __post_init__(self):
-        for name, value in vars(self).items():
-            if isinstance(value, list | np.ndarray):
-                object.__setattr__(self, name, tuple(np.asarray(value, dtype=object).tolist()))
-        self._check()
-
-    def _check(self) -> None:
-        for name in {"label_frequency", "mean", "low", "high"} & vars(self).keys():
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) <= 1):
-                raise ValueError(f"{name} must be a probability in (0, 1]; got {value!r}.")
-
 
 @dataclass(frozen=True)
-class ConstantLabelling(_Mechanism):
+class ConstantLabelling:
     """``e(x) = c``: every positive has the same chance (SCAR).
 
     Parameters
     ----------
-    label_frequency : float in (0, 1]
+    label_frequency : float in [0, 1]
         The chance ``c``.
 
     See Also
@@ -75,88 +55,34 @@ class ConstantLabelling(_Mechanism):
 
     label_frequency: float
 
+    def __post_init__(self):
+        _check_chances(label_frequency=self.label_frequency)
+
     def __call__(self, X) -> np.ndarray:
         return np.full(num_samples(X), float(self.label_frequency))
 
 
 @dataclass(frozen=True)
-class OneAttributeLabelling(_Mechanism):
-    """``e(x) = x_j (m + d/2) + (1 - x_j) (m - d/2)``: one attribute decides.
-
-    The first type of propensity in Bekker and Davis (2018), with mean ``m`` and difference ``d``.
-    A negative difference is the other direction: rows with the attribute are labelled less often.
-
-    Parameters
-    ----------
-    feature : str or int
-        The column; its values must lie in [0, 1] (in the paper they are 0 and 1).
-    mean : float, default=0.5
-        The mean ``m`` of the two propensities.
-    difference : float, default=0.4
-        The propensity at 1 minus the propensity at 0. Both must lie in [0, 1]; at 0 such
-        positives are never labelled, which the paper's widest differences ask for.
-
-    See Also
-    --------
-    label : Draw labels from known classes.
-    ProductLabelling : Attributes contribute independently.
-
-    Examples
-    --------
-    >>> from sarlearn.labelling import OneAttributeLabelling
-    >>> X = [[0, 7], [1, 7]]
-    >>> OneAttributeLabelling(0, mean=0.5, difference=0.4)(X)
-    array([0.3, 0.7])
-    >>> OneAttributeLabelling(0, mean=0.5, difference=-0.4)(X)
-    array([0.7, 0.3])
-    """
-
-    feature: Any
-    mean: float = 0.5
-    difference: float = 0.4
-
-    def _check(self) -> None:
-        super()._check()
-        ends = (self.mean - self.difference / 2, self.mean + self.difference / 2)
-        if not all(-_ROUNDING <= end <= 1 + _ROUNDING for end in ends):
-            widest = 2 * min(self.mean, 1 - self.mean)
-            raise ValueError(
-                f"mean={self.mean!r} and difference={self.difference!r} give the propensities "
-                f"{ends[0]:.6g} and {ends[1]:.6g}, which must lie in [0, 1]: with this mean, "
-                f"difference may run from {-widest:.6g} to {widest:.6g}."
-            )
-
-    def __call__(self, X) -> np.ndarray:
-        values = _columns(X, self.feature, "feature")
-        if values.shape[1] != 1:
-            raise ValueError(
-                f"feature must mean exactly one column; {self.feature!r} means {values.shape[1]}."
-            )
-        x = _check_unit_interval(values, "OneAttributeLabelling")[:, 0]
-        half = self.difference / 2
-        return np.clip(x * (self.mean + half) + (1 - x) * (self.mean - half), 0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class ProductLabelling(_Mechanism):
+class ProductLabelling:
     """``e(x) = prod_j high^{x_j} low^{1 - x_j}``: attributes contribute independently.
 
-    With three attributes and the default values this is the second type of propensity in Bekker
-    and Davis (2018), ``0.9^{sum x_e} 0.5^{3 - sum x_e}``.
+    Both types of propensity in Bekker and Davis (2018): with one attribute, one chance where it is
+    1 and another where it is 0; with three and the default values,
+    ``0.9^{sum x_e} 0.5^{3 - sum x_e}``.
 
     Parameters
     ----------
     features : names, indices, mask or callable
         The columns; their values must lie in [0, 1].
-    high : float in (0, 1], default=0.9
+    high : float in [0, 1], default=0.9
         Factor of an attribute that is 1.
-    low : float in (0, 1], default=0.5
+    low : float in [0, 1], default=0.5
         Factor of an attribute that is 0. It may exceed ``high``: the other direction.
 
     See Also
     --------
     label : Draw labels from known classes.
-    OneAttributeLabelling : One attribute decides.
+    LogisticLabelling : Logistic in the chosen attributes.
 
     Examples
     --------
@@ -169,14 +95,25 @@ class ProductLabelling(_Mechanism):
     high: float = 0.9
     low: float = 0.5
 
+    def __post_init__(self):
+        _check_chances(high=self.high, low=self.low)
+
     def __call__(self, X) -> np.ndarray:
-        x = _check_unit_interval(_columns(X, self.features), "ProductLabelling")
+        x = _columns(X, self.features)
+        outside = (x < 0) | (x > 1)
+        if outside.any():
+            row, column = np.unravel_index(int(np.argmax(outside)), x.shape)
+            raise ValueError(
+                f"ProductLabelling needs columns with values in [0, 1]; number {column} of the "
+                f"chosen columns has {x[row, column].item()!r} in row {row}. Scale it, or use "
+                "GeometricLabelling, which scales by itself, or LogisticLabelling."
+            )
         present = x.sum(axis=1)
         return self.high**present * self.low ** (x.shape[1] - present)
 
 
 @dataclass(frozen=True)
-class LogisticLabelling(_Mechanism):
+class LogisticLabelling:
     """``e(x) = 1 / (1 + exp(-(b + x_e w)))``: logistic in the chosen attributes.
 
     The one mechanism that SAR-EM's own propensity model can match exactly, whatever the values of
@@ -208,7 +145,7 @@ class LogisticLabelling(_Mechanism):
     coef: float | Sequence[float] = 1.0
     intercept: float = 0.0
 
-    def _check(self) -> None:
+    def __post_init__(self):
         for name, most in (("coef", 1), ("intercept", 0)):
             value = np.asarray(getattr(self, name), dtype=np.float64)
             if value.ndim > most or not np.isfinite(value).all():
@@ -222,7 +159,7 @@ class LogisticLabelling(_Mechanism):
 
 
 @dataclass(frozen=True)
-class GeometricLabelling(_Mechanism):
+class GeometricLabelling:
     """``e(x) = prod_j (low + z_j (high - low))^{1/k}``: a geometric mean over ``k`` attributes.
 
     ``z_j`` is column ``j`` scaled to [0, 1] by its smallest and largest value in the ``X`` given; a
@@ -236,7 +173,7 @@ class GeometricLabelling(_Mechanism):
         The columns, of any numeric values, none constant.
     signs : sequence of {-1, 1} or None, default=None
         One for each column: whether the propensity grows or falls with it. None: all grow.
-    low, high : float in (0, 1], default=0.2 and 0.8
+    low, high : float in [0, 1], default=0.2 and 0.8
         The ends of the propensity, ``low <= high``.
 
     See Also
@@ -264,8 +201,8 @@ class GeometricLabelling(_Mechanism):
     low: float = 0.2
     high: float = 0.8
 
-    def _check(self) -> None:
-        super()._check()
+    def __post_init__(self):
+        _check_chances(low=self.low, high=self.high)
         if self.low > self.high:
             raise ValueError(
                 f"low={self.low!r} exceeds high={self.high!r}; use signs of -1 for a propensity "
@@ -348,7 +285,13 @@ def label(
     return (positive & drawn).astype(int), propensity
 
 
-def _columns(X, features, what: str = "features") -> np.ndarray:
+def _check_chances(**values) -> None:
+    for name, value in values.items():
+        if not (isinstance(value, Real) and 0 <= float(value) <= 1):
+            raise ValueError(f"{name} must be a probability in [0, 1]; got {value!r}.")
+
+
+def _columns(X, features) -> np.ndarray:
     """The chosen columns as a dense, finite float64 array; the others are not looked at."""
     if isinstance(X, list | tuple):
         X = np.asarray(X)
@@ -357,10 +300,10 @@ def _columns(X, features, what: str = "features") -> np.ndarray:
         raise ValueError(
             f"X must have two dimensions; got a {type(X).__name__} of shape {tuple(shape)}."
         )
-    columns = resolve_features(features, get_feature_names(X), X.shape[1], what=what)
+    columns = resolve_features(features, get_feature_names(X), X.shape[1], what="features")
     if not len(columns):
         raise ValueError(
-            f"{what} names no column: {features!r}. For a propensity without attributes use "
+            f"features names no column: {features!r}. For a propensity without attributes use "
             "ConstantLabelling."
         )
     if sparse.issparse(X):
@@ -370,18 +313,6 @@ def _columns(X, features, what: str = "features") -> np.ndarray:
     # One memory layout: the rounding of a sum depends on it, and the same rows must give the same
     # propensities to the last digit whatever they came in.
     return check_array(X, dtype=np.float64, order="C", input_name="X")
-
-
-def _check_unit_interval(values: np.ndarray, who: str) -> np.ndarray:
-    outside = (values < 0) | (values > 1)
-    if outside.any():
-        row, column = np.unravel_index(int(np.argmax(outside)), values.shape)
-        raise ValueError(
-            f"{who} needs columns with values in [0, 1]; number {column} of the chosen columns has "
-            f"{values[row, column].item()!r} in row {row}. Scale it, or use GeometricLabelling, "
-            "which scales by itself, or LogisticLabelling."
-        )
-    return values
 
 
 def _one_each(value, n_columns: int, name: str) -> np.ndarray:
