@@ -210,21 +210,8 @@ METRICS = [
         {"s": S, "y_prob": E, "propensity": E},
         {"threshold": [0.3, 0.7]},
     ),
-    *(
-        Case(getattr(metrics, f"probabilistic_{name}_score"), TRUE, WEIGHTS)
-        for name in ("f1", "precision", "recall")
-    ),
-    Case(
-        metrics.observed_log_likelihood,
-        {"s": S, "y_prob": E, "propensity": 0.5},
-        WEIGHTS | {"normalize": [True]},
-    ),
+    Case(metrics.probabilistic_f1_score, TRUE, WEIGHTS),
     Case(metrics.propensity_accuracy_score, {"y_true": Y, "s": S, "propensity": E}, WEIGHTS),
-    Case(
-        metrics.propensity_mean_absolute_error,
-        {"propensity_true": E, "propensity": 0.5},
-        WEIGHTS | {"y_true": [Y]},
-    ),
     Case(
         audit.class_prior_from_audit,
         {"s": S, "audited": AUDITED, "audit_probability": PROBABILITY},

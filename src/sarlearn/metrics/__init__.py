@@ -5,23 +5,12 @@ predicted ``P(y=1|x)``, ``s`` the observed labels, ``propensity`` the predicted 
 """
 
 from sarlearn.metrics.inverse_propensity import ipw_score, ipw_scorer, ipw_scores
-from sarlearn.metrics.true_class import (
-    observed_log_likelihood,
-    probabilistic_f1_score,
-    probabilistic_precision_score,
-    probabilistic_recall_score,
-    propensity_accuracy_score,
-    propensity_mean_absolute_error,
-)
+from sarlearn.metrics.true_class import probabilistic_f1_score, propensity_accuracy_score
 
 __all__ = [
     "ipw_score",
     "ipw_scorer",
     "ipw_scores",
-    "observed_log_likelihood",
     "probabilistic_f1_score",
-    "probabilistic_precision_score",
-    "probabilistic_recall_score",
     "propensity_accuracy_score",
-    "propensity_mean_absolute_error",
 ]

@@ -29,8 +29,7 @@ class IPWScores:
     Attributes
     ----------
     scores, standard_errors : dict of str to float
-        ``recall``, ``precision``, ``f1``, ``accuracy``, ``brier``, ``roc_auc``,
-        ``average_precision``.
+        ``recall``, ``precision``, ``f1``, ``accuracy``, ``brier``, ``roc_auc``.
     class_prior : float
         ``mean(s / e)``.
     effective_sample_size : float
@@ -70,7 +69,7 @@ class IPWScores:
 
 
 def ipw_scores(s, y_prob, propensity, *, threshold: float = 0.5) -> IPWScores:
-    r"""Recall, precision, F1, accuracy, Brier, ROC AUC and average precision without true classes.
+    r"""Recall, precision, F1, accuracy, Brier score and ROC AUC without true classes.
 
     With the weights :math:`v_i = s_i / e_i` and the prediction :math:`\hat y_i`,
 
@@ -110,7 +109,6 @@ def ipw_scores(s, y_prob, propensity, *, threshold: float = 0.5) -> IPWScores:
     --------
     ipw_score : One of them.
     ipw_scorer : A scorer for searches.
-    observed_log_likelihood : How well the labels are explained.
 
     Examples
     --------
@@ -160,12 +158,11 @@ def ipw_score(s, y_pred, propensity, *, metric: str = "f1") -> float:
         Labels of held-out rows: 1 labelled, 0 unlabelled.
     y_pred : array-like of shape (n_rows,)
         Predicted classes for recall, precision, F1 and accuracy; predicted ``P(y=1|x)`` for
-        ``"brier"``; scores that rank the rows, the highest first, for the other two.
+        ``"brier"``; scores that rank the rows, the highest first, for ``"roc_auc"``.
     propensity : float or array-like of shape (n_rows,)
         ``P(s=1|y=1,x)``, in (0, 1].
     metric : str, default="f1"
-        ``"recall"``, ``"precision"``, ``"f1"``, ``"accuracy"``, ``"brier"``, ``"roc_auc"`` or
-        ``"average_precision"``.
+        ``"recall"``, ``"precision"``, ``"f1"``, ``"accuracy"``, ``"brier"`` or ``"roc_auc"``.
 
     Returns
     -------
@@ -301,11 +298,11 @@ def _quotient(numerator, denominator, what: str, reason: str):
 
 
 def _roc_auc(v, p):
-    n = len(v)
-    rank = _Ranks(p)
-    u = 1 - v
-    below = rank.below(u) + (rank.equal(u) - u) / 2  # weight of negatives each row beats
-    above = rank.above(v) + (rank.equal(v) - v) / 2
+    n, u = len(v), 1 - v
+    below, equal = _at_ranks(p, u)
+    below = below + (equal - u) / 2  # weight of negatives each row beats
+    lower, equal = _at_ranks(p, v)
+    above = v.sum() - lower - equal + (equal - v) / 2
     pairs = n * (n - 1)
     numerator = float(v @ below) / pairs
     # Of distinct rows only: v (1 - v) of one row is not the product of two.
@@ -316,41 +313,11 @@ def _roc_auc(v, p):
     return value, (influence_top - value * influence_bottom) / denominator
 
 
-def _average_precision(v, p):
-    n = len(v)
-    rank = _Ranks(p)
-    ahead = rank.above(np.ones(n)) + rank.equal(np.ones(n))  # rows scored as high, itself too
-    others = rank.above(v) + rank.equal(v) - v
-    # y_i y_i is y_i, estimated by v_i: v_i^2 would count too much.
-    precision = (1 + others) / ahead
-    prior = float(v.mean())
-    top = float(np.mean(v * precision))
-    value = top / prior
-    # A row also changes the precision at every row scored no higher.
-    share = ahead / n
-    level = (v + others) / ahead
-    first = (rank.below(v / share) + rank.equal(v / share)) / n
-    second = (rank.below(v * level / share) + rank.equal(v * level / share)) / n
-    through = v * first - second
-    influence = v * level - np.mean(v * level) + through - through.mean()
-    return value, (influence - value * (v - prior)) / prior
-
-
-class _Ranks:
-    """Sums of a weight over the rows scored below, equal to and above each row."""
-
-    def __init__(self, p):
-        _, self._code = np.unique(p, return_inverse=True)
-
-    def equal(self, weight):
-        return np.bincount(self._code, weights=weight)[self._code]
-
-    def below(self, weight):
-        sums = np.bincount(self._code, weights=weight)
-        return (np.cumsum(sums) - sums)[self._code]
-
-    def above(self, weight):
-        return np.sum(weight) - self.below(weight) - self.equal(weight)
+def _at_ranks(p, weight) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of a weight over the rows scored below each row, and over those scored as it is."""
+    _, code = np.unique(p, return_inverse=True)
+    sums = np.bincount(code, weights=weight)
+    return (np.cumsum(sums) - sums)[code], sums[code]
 
 
 def _standard_error(influence: np.ndarray) -> float:
@@ -362,5 +329,4 @@ _ESTIMATES = {
     **_OF_CLASSES,
     "brier": _brier,
     "roc_auc": _roc_auc,
-    "average_precision": _average_precision,
 }
