@@ -14,8 +14,8 @@ OPENING = """
 were written down before the first run. `told` names the columns that labelling follows; the others
 know of none: `auto` averages fits that name different ones (`propensity_features="auto"`), `none`
 takes labels as random, `scar` is `SCARClassifier`, and PULSNAR is its algorithm, written from its
-paper (LightGBM for XGBoost, columns standardised), on half of the cells. *e*: mean error of the
-propensity of the positives. Measured on the learner as it was at the commit that added the results.
+paper (LightGBM for XGBoost, columns standardised). *e*: mean error of the propensity of the
+positives.
 """
 LEARNERS = ["told", "auto", "none", "scar", "PULSNAR"]
 BAD = 0.1
