@@ -120,6 +120,18 @@ def test_audits_bring_the_class_prior_nearer():
     assert np.mean(errors["audited"]) < np.mean(errors["none"])
 
 
+def test_audits_take_the_place_of_pseudo_counts(data):
+    looked = ~data.s & (np.arange(data.n) % 5 == 0)
+    audited = np.where(looked, data.y, np.nan)
+    plain, pulled = (
+        SARClassifier([0], class_models=["linear"], pseudo_counts=counts)
+        .fit(data.X, data.s, audited=audited)
+        .class_prior_
+        for counts in (0.0, 50.0)
+    )
+    assert plain == pulled
+
+
 def test_audits_by_design_hold_whatever_the_model(data):
     drawn = ~data.s & (np.random.default_rng(0).random(data.n) < 0.25)
     audited = np.where(drawn, data.y, np.nan)
