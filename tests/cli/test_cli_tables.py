@@ -12,6 +12,7 @@ import pytest
 from cli_tools import SOURCE, command, warm_process
 from sarlearn import load
 from sarlearn.cli.app import app
+from sarlearn.cli.table import split_names
 from table_data import patients
 
 FIT = ("--label", "diagnosed", "--propensity", "age,plan", "--id", "patient_id")
@@ -118,6 +119,11 @@ def test_codes_with_leading_zeros_stay_words(folder):
     np.testing.assert_allclose(part, whole[part.index], rtol=1e-12)
 
 
+def test_names_of_columns_may_hold_commas():
+    table = pd.DataFrame(columns=["age, in years", "plan", "site"])
+    assert split_names(table, ["age, in years", "plan, site"]) == tuple(table.columns)
+
+
 def test_weights_and_groups(folder):
     options = ("--weight", "stands_for", "--groups", "site", "-o", "w.skops", "--json")
     found = command("fit", "plain.csv", *FIT, *options, cwd=folder)
@@ -127,6 +133,9 @@ def test_weights_and_groups(folder):
     assert priors[0] != priors[1]
     rows = [json.loads(f.stdout)["data"]["rows"] for f in (found, plain)]
     assert rows[0] > rows[1] == 800  # each row counts as often as it stands for
+    scored = command("predict", "w.skops", "plain.csv", "-o", "w.csv", "--json", cwd=folder)
+    expected = json.loads(scored.stdout)["expected_positives"]
+    assert expected == pytest.approx(priors[0] * rows[0])
     refused = command(
         *("fit", "plain.csv", *FIT, "--groups", "site", "--method", "sar-em", "-o", "g.skops"),
         cwd=folder,
