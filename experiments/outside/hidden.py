@@ -72,7 +72,7 @@ def held_out_score(given: Case) -> np.ndarray:
 
 def memberships(given: Case) -> np.ndarray:
     """The cluster that each row is nearest to, as columns of 0 and 1 but for one."""
-    of_labelled = clusters(given.X, given.s)
+    of_labelled = clusters(given.X[given.s], "diag")
     kept = np.flatnonzero(np.bincount(of_labelled) >= LEAST_ROWS)
     centres = np.array([given.X[given.s][of_labelled == k].mean(axis=0) for k in kept])
     squares = ((given.X[:, None, :] - centres) ** 2).sum(axis=2)

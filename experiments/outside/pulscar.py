@@ -43,18 +43,19 @@ def pulscar(X: np.ndarray, s: np.ndarray, seed: int) -> float:
 
 def pulsnar(X: np.ndarray, s: np.ndarray) -> float:
     """The class prior: share of positives among all rows."""
-    return by_cluster(X, s, lambda X, s: _share_by(_trees(), X, s, 101))
+    cluster = clusters(important(X, s)[s], "full")
+    return by_cluster(X, s, cluster, lambda X, s: _share_by(_trees(), X, s, 101))
 
 
-def sar_by_cluster(X: np.ndarray, s: np.ndarray, named=()) -> float:
-    """The same with ``SARClassifier`` in the place of PULSCAR."""
-    prior = LearnerPrior(SARClassifier(named))
-    return by_cluster(X, s, lambda X, s: prior.fit(X, s).unlabelled_prior_)
+def sar_by_cluster(X: np.ndarray, s: np.ndarray) -> float:
+    """The same with ``SARClassifier`` in the place of PULSCAR, and plainer clusters."""
+    prior = LearnerPrior(SARClassifier())
+    cluster = clusters(X[s], "diag")
+    return by_cluster(X, s, cluster, lambda X, s: prior.fit(X, s).unlabelled_prior_)
 
 
-def by_cluster(X: np.ndarray, s: np.ndarray, share: Callable) -> float:
+def by_cluster(X: np.ndarray, s: np.ndarray, cluster: np.ndarray, share: Callable) -> float:
     """The class prior: ``share(X, s)`` of the unlabelled rows is like each cluster, added up."""
-    cluster = clusters(X, s)
     labelled, unlabelled = np.flatnonzero(s), np.flatnonzero(~s)
     alpha = 0.0
     for k in np.unique(cluster):
@@ -63,22 +64,31 @@ def by_cluster(X: np.ndarray, s: np.ndarray, share: Callable) -> float:
     return float(s.mean() + (1 - s.mean()) * min(alpha, 1.0))
 
 
-def clusters(X: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """The cluster of each labelled row; small ones go to the nearest that is not."""
+def important(X: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """The half of the columns that tell labels best, standardised, each times its importance."""
     importance = _trees().fit(X, s).feature_importances_.astype(float)
     chosen = np.argsort(-importance, kind="stable")[: max(1, X.shape[1] // 2)]
-    scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
-    Z = (scaled * importance / max(importance.max(), 1e-12))[s][:, chosen]
+    return (_scaled(X) * importance / max(importance.max(), 1e-12))[:, chosen]
+
+
+def _scaled(X: np.ndarray) -> np.ndarray:
+    return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+
+
+def clusters(Z: np.ndarray, covariance: str) -> np.ndarray:
+    """The cluster of each row, as many as have the least BIC; small ones go to the nearest that is
+    not."""
+    Z = _scaled(Z) if covariance == "diag" else Z
     most = max(1, min(MOST_CLUSTERS, len(Z) // LEAST_ROWS))
-    found = [_mixture(k).fit(Z) for k in range(1, most + 1)]
+    found = [_mixture(k, covariance).fit(Z) for k in range(1, most + 1)]
     best = min(found, key=lambda mixture: mixture.bic(Z))
     chance = best.predict_proba(Z)
     large = np.bincount(chance.argmax(axis=1), minlength=best.n_components) >= LEAST_ROWS
     return chance[:, large].argmax(axis=1) if large.any() else np.zeros(len(Z), dtype=int)
 
 
-def _mixture(k: int) -> GaussianMixture:
-    return GaussianMixture(k, covariance_type="full", reg_covar=1e-4, random_state=101)
+def _mixture(k: int, covariance: str) -> GaussianMixture:
+    return GaussianMixture(k, covariance_type=covariance, reg_covar=1e-4, random_state=101)
 
 
 def _trees():
