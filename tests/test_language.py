@@ -94,8 +94,7 @@ def test_propensity_features_are_none_unless_named():
     for path, thing in public_things():
         parameters = parameters_of(thing)
         if inspect.isclass(thing) and "propensity_features" in parameters:
-            default = parameters["propensity_features"].default
-            assert default == ("all" if path.endswith("TwoModelsClassifier") else ()), path
+            assert parameters["propensity_features"].default == (), path
 
 
 def test_text_is_not_squeezed():

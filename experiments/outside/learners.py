@@ -20,12 +20,12 @@ from experiments.data_sets import load_adult, load_uci
 from sarlearn import SARClassifier, SAREMClassifier
 
 from ..harness.cells import Fields, seed_from
-from .baselines import ThresholdClassifier, TwoModelsClassifier
 from .labelling import scenario, strategy
+from .threshold import ThresholdClassifier
 
 TEST_SHARE = 0.25
 # Learners that have no use for the columns that drive labelling.
-UNTOLD = ["supervised", "naive", "TM", "NTC-tMI"]
+UNTOLD = ["supervised", "naive", "NTC-tMI"]
 TOLD = ["SAR-EM", "SAR-EM, C=10", "SARClassifier"]
 
 
@@ -113,7 +113,6 @@ def fit(method: str, X, y, s, columns, seed: int):
         return plain.fit(X, y)
     known = {
         "naive": plain,
-        "TM": TwoModelsClassifier(),
         "NTC-tMI": ThresholdClassifier(),
         "SAR-EM": SAREMClassifier(columns),
         "SAR-EM, C=10": SAREMClassifier(columns, C=10.0),

@@ -57,7 +57,7 @@ AISTATS = """
 S1: `e = .1`; S2: `e = .1 f`; S3: `e = sigmoid(-.5 f - 1.5)`; S4: `e = .5 sigmoid(-.5 logit f)`,
 with f a logistic regression on the true class. Labels are few: {few:.0f} in the median
 labelling, {fewest:.0f} in the least. NTC-tMI is the study's method in our implementation
-(`ThresholdClassifier`), "SAR-EM, all" the call that the study makes of SAR-EM, with
+(`threshold.py`), "SAR-EM, all" the call that the study makes of SAR-EM, with
 our SAR-EM. The study's own table could not be obtained; so theirs is what our implementation of
 their method gives on the same labels.
 
@@ -164,7 +164,7 @@ def double_logistic(tables: Path) -> str:
 
 def in_order(learners: pd.Series) -> list[str]:
     """Ours after the plain ones, those with the same name together."""
-    first = ["supervised", "naive", "TM", "NTC-tMI"]
+    first = ["supervised", "naive", "NTC-tMI"]
     names = sorted(set(learners))
     return [n for n in first if n in names] + [n for n in names if n not in first]
 
