@@ -33,5 +33,5 @@ def test_a_table_without_rows_is_refused():
 
 def test_without_pandas_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'sarlearn\[tables\]'"):
+    with pytest.raises(ImportError, match="pip install pandas pyarrow"):
         make_patients(10)

@@ -71,5 +71,5 @@ def _pandas():
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("Tables need pandas: pip install 'sarlearn[tables]'.") from error
+        raise ImportError("Tables need pandas: pip install pandas pyarrow narwhals.") from error
     return pandas

@@ -67,7 +67,7 @@ def to_onnx(model, *, dtype=np.float32):
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("ONNX graphs need onnx: pip install 'sarlearn[onnx]'.") from error
+        raise ImportError("ONNX graphs need onnx: pip install onnx.") from error
 
     parts = parts_of(model, "to_onnx")
     if np.dtype(dtype) not in (np.float32, np.float64):

@@ -198,7 +198,7 @@ def test_without_click_the_extra_is_named(call, monkeypatch):
     monkeypatch.setitem(sys.modules, "click", None)
     code, _, err = call("--help")
     assert code == 2
-    assert "sarlearn[cli]" in err
+    assert "pip install click rich" in err
 
 
 def test_main_exits_with_the_code(monkeypatch, folder):

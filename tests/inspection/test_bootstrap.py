@@ -173,7 +173,7 @@ def test_a_table_has_its_own_units():
     assert plans == {"none", "basic", "full"}
     panels = found.plot()
     assert [panel.get_xlabel() for panel in panels] == [
-        "share, with its 95 % interval",
+        "share, with its 95% interval",
         "age",
         "chance that a positive is labelled",
     ]

@@ -167,5 +167,5 @@ def test_labels_on_long_bars_stay_inside():
 
 def test_the_extra_is_named_where_matplotlib_is_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"sarlearn\[plot\]"):
+    with pytest.raises(ImportError, match="pip install matplotlib"):
         _style.new_axes(None)

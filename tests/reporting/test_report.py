@@ -302,5 +302,5 @@ def test_many_propensity_columns(sketched):
 
 def test_the_extra_is_named_where_jinja_is_missing(monkeypatch, page):
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"sarlearn\[report\]"):
+    with pytest.raises(ImportError, match="pip install jinja2 matplotlib"):
         Report(page.to_dict()).to_html()

@@ -1,6 +1,7 @@
 """Columns as people have them: stray cells, commas, percent, money, dates, thousands of levels."""
 
 import datetime
+import warnings
 from collections import Counter
 from decimal import Decimal
 
@@ -186,7 +187,7 @@ def test_which_columns_are_skewed(values, skewed):
 def test_dates_become_days(form):
     days = pd.date_range("2019-12-30", periods=400)
     data = pd.DataFrame(
-        {"seen": days if form is None else days.strftime(form), "x": np.arange(400.0)}
+        {"seen": days if form is None else days.strftime(form), "x": np.arange(400.0) % 99}
     )
     data.loc[7, "seen"] = None
     encoder = TableEncoder().fit(data)
@@ -194,7 +195,7 @@ def test_dates_become_days(form):
     assert "read as days since 2019-12-30" in encoder.readings_[0].sentence()
     encoded = encoder.transform(data)
     assert np.isnan(encoded.loc[7, "seen"])
-    np.testing.assert_array_equal(encoded["seen"].drop(7), encoded["x"].drop(7))
+    np.testing.assert_array_equal(encoded["seen"].drop(7), np.delete(np.arange(400.0), 7))
     few = encoder.transform(data.iloc[40:42])  # which alone do not tell days from months
     np.testing.assert_array_equal(few["seen"], [40, 41])
     terms = TableEncoder(terms=True).fit(data)
@@ -336,11 +337,23 @@ def test_rare_words_share_a_code_and_unknown_ones_are_gaps():
 
 
 def test_identifiers_are_told_of():
-    data = pd.DataFrame({"name": [f"n{i}" for i in range(100)], "x": range(100)})
+    data = pd.DataFrame({"name": [f"n{i}" for i in range(100)], "x": np.arange(100) % 50})
     with pytest.warns(UserWarning, match="'name' has 100 different values in 100 rows"):
         encoder = TableEncoder(terms=True).fit(data)
     assert encoder.feature_names_out_ == ["x"]  # no name has ten rows
     assert encoder.readings_[0].dropped == "no value has 10 rows"
+
+
+def test_a_column_that_numbers_the_rows_is_told_of():
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame({"no": rng.permutation(300) + 1001, "x": rng.permutation(300) * 2})
+    with pytest.warns(DataWarning, match="'no' numbers the rows, and tells") as caught:
+        TableEncoder().fit(numbers)
+    assert [warning.message.code for warning in caught] == ["identifier-column"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TableEncoder().fit(numbers.head(40))
+        TableEncoder().fit(numbers.assign(no=np.arange(300) // 2))
 
 
 @given(st.text(), st.text())

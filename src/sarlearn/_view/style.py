@@ -27,7 +27,7 @@ def new_axes(ax, height: float | None = None):
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install 'sarlearn[plot]'.") from error
+        raise ImportError("Plots need matplotlib: pip install matplotlib.") from error
     size = None if height is None else (6.4, height)
     return plt.subplots(figsize=size, layout="constrained")[1]
 

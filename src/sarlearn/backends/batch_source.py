@@ -186,7 +186,7 @@ def _reader(source) -> tuple[Callable[[list[str]], Iterator], list[str]]:
         import pyarrow as pa
         import pyarrow.dataset as ds
     except ImportError as error:
-        raise ImportError("Batches need pyarrow: pip install 'sarlearn[tables]'.") from error
+        raise ImportError("Batches need pyarrow: pip install pandas pyarrow narwhals.") from error
 
     if isinstance(source, str | os.PathLike):
         source = dataset_of(os.fspath(source))

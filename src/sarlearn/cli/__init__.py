@@ -32,7 +32,7 @@ def run(arguments: list[str] | None = None) -> int:
         from sarlearn.cli.app import app
     except ModuleNotFoundError as error:
         print(
-            f"Error: the command line needs {error.name}: pip install 'sarlearn[cli]'.",
+            f"Error: the command line needs {error.name}: pip install click rich.",
             file=sys.stderr,
         )
         return 2

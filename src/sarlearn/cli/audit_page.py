@@ -229,5 +229,5 @@ def _needed(package: str):
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        message = f"The audit page needs {package}: pip install 'sarlearn[audit]'."
+        message = f"The audit page needs {package}: pip install flask waitress."
         raise ImportError(message) from error

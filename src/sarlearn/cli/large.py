@@ -227,7 +227,7 @@ def cluster(address: str) -> Iterator[Any]:
         import dask.dataframe  # noqa: F401
         from distributed import Client, LocalCluster
     except ImportError as error:
-        raise ImportError("--dask needs Dask: pip install 'sarlearn[dask]'") from error
+        raise ImportError("--dask needs Dask: pip install 'dask[complete]'") from error
     with contextlib.ExitStack() as stack:
         if address == "local":
             address = stack.enter_context(LocalCluster(dashboard_address=":0", silence_logs=50))

@@ -121,7 +121,10 @@ class BootstrapResult(ShownInNotebooks):
         ]
         lines += [self._ends_in_words(feature) for feature in self._features()]
         failed = f", {self.n_not_converged} not converged" if self.n_not_converged else ""
-        lines.append(f"95 % intervals (BCa) from {self.n_resamples} resamples{failed}.")
+        lines.append(
+            f"95% intervals (BCa) from {self.n_resamples} resamples{failed}. They count chance in "
+            "the rows; class_prior_range_ also counts what a model may get wrong."
+        )
         if self.decay < 1:
             lines.append(
                 f"decay = {self.decay:g} shifts the estimates; the intervals say how much they "
@@ -154,7 +157,7 @@ class BootstrapResult(ShownInNotebooks):
             (name, f"{value:.1%}", f"{low:.1%} to {high:.1%}")
             for name, value, low, high in self._shares()
         ]
-        return ("quantity", "estimate", "95 % interval"), rows
+        return ("quantity", "estimate", "95% interval"), rows
 
     def _figure_height(self) -> float:
         return 1.4 + 2.2 * len(self._features())
@@ -180,7 +183,7 @@ class BootstrapResult(ShownInNotebooks):
         """
         features, ax = self._features(), new_axes(ax, self._figure_height())
         drawn = panels(ax, [1.0, *[2.2] * len(features)])
-        draw_intervals(drawn[0], self._shares(), "share, with its 95 % interval")
+        draw_intervals(drawn[0], self._shares(), "share, with its 95% interval")
         low, high = self.interval("propensity_curve")
         for panel, feature in zip(drawn[1:], features, strict=True):
             here = [i for i, (name, _) in enumerate(self.curve_points) if name == feature]

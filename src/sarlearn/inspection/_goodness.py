@@ -126,7 +126,7 @@ class GoodnessOfFit:
 def _bars(ax, table: dict[str, np.ndarray], key: str, words: str) -> None:
     place, reach = np.arange(len(table[key])), 1.96 * np.sqrt(table["variance"])
     ax.bar(place, table["observed"], color=BLUE, alpha=0.75, width=0.7, label="observed")
-    marks = {"color": ORANGE, "markersize": 4, "capsize": 2, "label": "expected, 95 %"}
+    marks = {"color": ORANGE, "markersize": 4, "capsize": 2, "label": "expected, 95%"}
     ax.errorbar(place, table["expected"], yerr=reach, fmt="D", **marks)
     ax.set_xlabel(words)
     ax.set_xticks(place, [f"{value:.0%}" for value in table[key]])
@@ -303,7 +303,7 @@ def _terms(parts: Parts, rows: np.ndarray) -> tuple[Terms, list[str]]:
     X = parts.rows(rows)
     terms = Terms.learn(X, np.arange(X.shape[1]), list(parts.levels))
     attribute_of = {j: each.name for each in parts.attributes for j in each.positions.tolist()}
-    return terms, [attribute_of[j] for j in terms.column.tolist()]
+    return terms, [attribute_of.get(j, parts.names[j]) for j in terms.column.tolist()]
 
 
 def _score_tests(parts: Parts, Z, column, labelled, rows, groups):

@@ -70,7 +70,8 @@ class SensitivityResult(ShownInNotebooks):
         text += (
             f" If all propensities were {low.factor:g} to {high.factor:g} times what is estimated, "
             f"there would be {high.class_prior:.1%} to {low.class_prior:.1%} positives, and the "
-            f"model's precision would be {_between(high.precision, low.precision)}."
+            f"model's precision would be {high.precision:.1%} to {low.precision:.1%}. This is no "
+            "interval: it shows what would follow, not how likely it is."
         )
         as_they_are = min(self.scaled, key=lambda row: abs(row.factor - 1))
         if abs(as_they_are.class_prior - self.class_prior) > 0.005:
@@ -159,23 +160,12 @@ def sensitivity(
     return SensitivityResult(float(final.class_prior_), scaled)
 
 
-def _between(first: float, second: float) -> str:
-    """Two estimated shares; an estimate by inverse propensity can exceed 100 %, and is told so."""
-    low, high = sorted((first, second))
-    beyond = " (beyond 100 %: the propensities are too low, or it is chance)" if high > 1 else ""
-    return f"at its upper end ({low:.1%})" if low > 1 else f"{low:.1%} to {high:.1%}{beyond}"
-
-
 def _scale(parts: Parts, s, labelled, f, e, factor: float) -> ScaledPropensity:
     scaled = np.clip(factor * e, 1e-6, 1.0)
     found = ipw_scores(labelled, f, scaled).scores
-    return ScaledPropensity(
-        float(factor),
-        _class_prior(parts, s, labelled, scaled),
-        found["recall"],
-        found["precision"],
-        found["f1"],
-    )
+    # By inverse propensity they can exceed 1, which says that propensities are too low, or chance.
+    scores = [min(found[name], 1.0) for name in ("recall", "precision", "f1")]
+    return ScaledPropensity(float(factor), _class_prior(parts, s, labelled, scaled), *scores)
 
 
 def _class_prior(parts: Parts, s, labelled, e) -> float:

@@ -105,7 +105,7 @@ class PropensityDisplay:
     def _draw(self, ax, words: str, mean, color: str):
         ax = new_axes(ax)
         if self.share is None:
-            band = {"alpha": 0.18, "linewidth": 0, "label": "middle 80 % of the rows"}
+            band = {"alpha": 0.18, "linewidth": 0, "label": "middle 80% of the rows"}
             ax.fill_between(self.values, self.low, self.high, color=color, **band)
             ax.legend(frameon=False, fontsize="small")
             ax.plot(self.values, mean, color=color, linewidth=2)

@@ -47,7 +47,7 @@ def render(summary: dict[str, Any]) -> str:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "Reports need Jinja2 and matplotlib: pip install 'sarlearn[report]'."
+            "Reports need Jinja2 and matplotlib: pip install jinja2 matplotlib."
         ) from error
     # The drawings are our own and escape text themselves; everything else Jinja escapes.
     drawn = {key: _safe(value) for key, value in figures(summary).items()}

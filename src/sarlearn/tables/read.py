@@ -124,7 +124,7 @@ def read_parts(path: str | os.PathLike, n_rows: int | None, **options) -> Iterat
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("Tables need pandas: pip install 'sarlearn[tables]'.") from error
+        raise ImportError("Tables need pandas: pip install pandas pyarrow narwhals.") from error
     if is_several(path):
         yield _read_several(str(path))
         return
@@ -321,7 +321,7 @@ def _read_xlsx(source: Source):
         book = pd.ExcelFile(source.handle, engine="openpyxl")
     except ImportError as error:
         raise ImportError(
-            f"{source.name}: Excel files need openpyxl: pip install 'sarlearn[excel]'."
+            f"{source.name}: Excel files need openpyxl: pip install openpyxl."
         ) from error
     with book:
         sheets = book.sheet_names

@@ -38,6 +38,8 @@ SKETCHES = 64
 TAILS = 10.0
 # With fewer different values there is no scale with a tail, and nothing odd can be told.
 LEAST_VALUES = 10
+# Rows from which on numbers one after the other are taken to number them.
+LEAST_NUMBERED = 200
 # What people write where a number is missing: 99, -999, and so on. One of them is told of where it
 # lies further from the other values than these from each other.
 _CODES = [sign * (10**digits - 1) for digits in range(1, 7) for sign in (-1.0, 1.0)]
@@ -241,8 +243,14 @@ def to_log(values: np.ndarray, unit: float) -> np.ndarray:
 
 
 def tell_oddities(sums: ColumnSums) -> None:
-    """Warn of a code for missing values."""
+    """Warn of a code for missing values, and of numbers of the rows."""
     name, code = sums.reading.name, missing_code(sums.values)
+    if numbers_rows(sums):
+        text = (
+            f"Column {name!r} numbers the rows, and tells nothing of them. Name it as their "
+            "identifier (--id on the command line), or leave it out."
+        )
+        warn(DataWarning("identifier-column", text))
     if code is not None:
         others, n_rows = sums.values[sums.values != code], sums.weights[sums.values == code].sum()
         text = (
@@ -251,6 +259,14 @@ def tell_oddities(sums: ColumnSums) -> None:
             f"missing value, make it empty (--na {code:g} on the command line)."
         )
         warn(DataWarning("missing-code", text))
+
+
+def numbers_rows(sums: ColumnSums) -> bool:
+    """Whether a column holds whole numbers one after the other, a different one in each row."""
+    n, values = sums.n_known, sums.values
+    if n < LEAST_NUMBERED or len(values) < n or n < sums.reading.n_rows:
+        return False
+    return bool(np.ptp(values) == n - 1 and (np.diff(np.sort(values)) == 1).all())
 
 
 def missing_code(known: np.ndarray) -> float | None:
