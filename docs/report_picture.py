@@ -16,7 +16,7 @@ from sarlearn.labelling import ProductLabelling, label
 
 PICTURE = Path(__file__).parent / "_static" / "report.png"
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-OPTIONS += ["--force-device-scale-factor=1.5", "--window-size=1000,860"]
+OPTIONS += ["--force-device-scale-factor=1.5", "--window-size=1000,815"]
 
 
 def main() -> None:
