@@ -56,6 +56,7 @@ fuzz: $(READY)
 
 # The site, from what is installed: no network, warnings are errors, two examples at a time.
 docs: $(DOCS)
+	rm -rf docs/generated/api
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -q -W --keep-going docs $(SITE)
 	@echo "Open $(SITE)/index.html"
 
