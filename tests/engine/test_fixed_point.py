@@ -1,4 +1,4 @@
-"""Where EM comes to rest: with few columns by mixing, with many by solving in turn."""
+"""Where EM comes to rest, with few columns and with many."""
 
 import numpy as np
 import pytest

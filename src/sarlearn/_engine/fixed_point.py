@@ -1,18 +1,11 @@
 """Where SAR-EM comes to rest, by fewer passes than EM itself would take."""
 
-import math
 from collections import deque
-from functools import partial
 
 import numpy as np
 from scipy import linalg
-from scipy.optimize import minimize
-from scipy.sparse.linalg import LinearOperator, cg
 
-from sarlearn._engine.blocks import Block
-from sarlearn._engine.em import SAREM, Point, PointCurvature, em_pass
-from sarlearn._engine.kernels import Propensities, logits, sigmoids
-from sarlearn._engine.newton import WideCurvature, row_product
+from sarlearn._engine.em import SAREM
 from sarlearn._engine.stopping import EMResult, History
 
 MEMORY = 8
@@ -50,8 +43,6 @@ FAR = 1e-2
 # of the logits) or it has taken so many. With larger steps or fewer of them, dense and sparse
 # copies of the data now and then end apart; mixed steps of limited length did worse.
 FEW_ROWS, NEAR, WALK = 200, 1e-6, 2000
-# With many columns the classifier is solved to at most this share of what is left to move.
-SHARE = 0.1
 
 
 def run_to_fixed_point(em: SAREM, tol: float, max_iter: int, report=lambda: None) -> EMResult:
@@ -65,7 +56,7 @@ def run_to_fixed_point(em: SAREM, tol: float, max_iter: int, report=lambda: None
         history.add(em, np.nan)
         if len(history) >= 3 and _size(em, em.map_step()[1]) < NEAR:
             break
-    converged = (_solve_in_turn if em.wide else _mix)(em, history, tol, max_iter)
+    converged = _mix(em, history, tol, max_iter)
     return EMResult(len(history), converged, history.as_dict())
 
 
@@ -118,96 +109,3 @@ def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
         em.move(mixer.mix(), curvature)
     em.move(best)  # the last mixture was not looked at
     return False
-
-
-class Decayed:
-    """A propensity times the decay, as something that is given."""
-
-    has_columns = False
-
-    def __init__(self, propensity, decay: float):
-        self.propensity, self.decay = propensity, decay
-        self.key = "decayed", decay, propensity.key
-
-    def of_rows(self, block: Block) -> Propensities:
-        e, _, codes, X, theta = self.propensity.of_rows(block)
-        e = self.decay * (e if X is None else sigmoids(logits(X, theta))[0])
-        return Propensities(e, 1.0 - e, codes)
-
-
-def _solve_in_turn(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
-    """Many columns: an iteration over the propensity, with the classifier solved for each.
-
-    Given the propensity, the fixed point of EM is where ``-sum(log f) - sum(log(1 - d e f))``, over
-    labelled and unlabelled rows, plus the penalty, has no slope: EM with decay is maximum
-    likelihood with the propensity ``d e``. With many columns that function has saddles and long
-    valleys, in which mixing a few steps gets lost (100,000 x 20,000: no end in 500 iterations).
-    Newton's method in a trust region goes through them.
-    """
-    mixer = Anderson()
-    size, best_size = SHARE, np.inf
-    target = em.propensity.theta
-    for _ in range(len(history), max_iter):
-        # Coarsely while the propensity is far off; finely at last, or its step is noise.
-        inner = max(min(SHARE, size**0.5) * size, tol / 2)
-        theta, slope = solve_classifier(em, target, inner)
-        em.move(np.concatenate([theta, target]))
-        history.add(em, np.nan)
-        step, scaled = em.propensity.map_step(em.sums)
-        moved = _size(em, scaled)
-        size = math.hypot(slope, moved)
-        if size < tol:
-            return True
-        if moved > ROOM * best_size:  # a mixed propensity that was worse: on from before it
-            target = mixer.entries[-1][0] + mixer.entries[-1][1]
-            mixer.entries.clear()
-            best_size = np.inf
-            continue
-        best_size = moved
-        mixer.entries.append((target, step, scaled))
-        target = mixer.mix()
-    return False
-
-
-def solve_classifier(em: SAREM, theta_e: np.ndarray, tol: float) -> tuple[np.ndarray, float]:
-    """Coefficients for a propensity, and what is left of their slope: RMS change of the logits."""
-    propensity = Decayed(em.propensity.at(theta_e), em.decay)
-    curvature = em.curvature
-    assert isinstance(curvature, WideCurvature)
-    root, ridge = np.sqrt(curvature.diagonal), em.ridge
-
-    def point(x) -> Point:
-        return Point(x / root, propensity, 1.0, em.compiled)
-
-    def loss(x):
-        here = point(x)
-        em.passes += 1
-        sums = em.rows.total(em_pass, here, None, "observed", True)
-        value = ridge @ here.theta**2 / 2 - sums.log_likelihood
-        return value, (sums.next_gradient + ridge * here.theta) / root
-
-    def product(x, v):
-        of_rows = PointCurvature(point(x), "observed")
-        return em.rows.total(row_product, of_rows, v / root) / root + ridge * v / root**2
-
-    x = em.theta * root
-    value, gradient = loss(x)
-    goal, reach = tol * em.total_weight**0.5, float(np.linalg.norm(gradient))
-    # Below this slope, what a step gains drowns in the rounding of the sum.
-    blind = math.sqrt(1e-13 * abs(value))
-    if reach > max(goal, blind):
-        options = {"gtol": max(goal, blind), "initial_trust_radius": reach, "maxiter": 500}
-        options["max_trust_radius"] = np.inf
-        found = minimize(loss, x, jac=True, hessp=product, method="trust-ncg", options=options)
-        x, gradient = found.x, found.jac
-    for _ in range(10):
-        reach = float(np.linalg.norm(gradient))
-        if reach <= goal:
-            break
-        operator = LinearOperator((len(x), len(x)), matvec=partial(product, x))
-        trial = x - cg(operator, gradient, rtol=1e-3, maxiter=500)[0]
-        trial_gradient = loss(trial)[1]
-        if not np.linalg.norm(trial_gradient) < reach / 2:
-            break
-        x, gradient = trial, trial_gradient
-    return x / root, float(np.linalg.norm(gradient)) / em.total_weight**0.5

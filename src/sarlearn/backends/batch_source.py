@@ -41,11 +41,12 @@ class Batches:
 
     Parameters
     ----------
-    source : path, pattern, pyarrow Dataset or Table, DuckDB relation, polars LazyFrame, callable
+    source : path, pattern, pyarrow Dataset or Table, or callable
         A path is a Parquet, Arrow or CSV file, or a folder of them; a pattern such as
         ``"data/*.parquet"`` is several, in the order of their names. A callable is called for
         every reading, and returns an iterator of Arrow record batches or tables, or of data frames
-        of pandas or polars. A LazyFrame needs polars 1.34 or later.
+        of pandas or polars: ``relation.to_arrow_reader`` of DuckDB, ``frame.collect_batches`` of a
+        polars LazyFrame.
     columns : sequence of str, default=None
         Columns to learn from; by default all but those that are named as label and weight.
 
@@ -195,32 +196,16 @@ def _reader(source) -> tuple[Callable[[list[str]], Iterator], list[str]]:
     if isinstance(source, ds.Dataset):
         dataset = source
         return lambda names: read_batches(dataset, names), dataset.schema.names
-    kind = f"{type(source).__module__.partition('.')[0].lstrip('_')}.{type(source).__name__}"
-    if kind == "duckdb.DuckDBPyRelation":
-        return lambda names: _from_duckdb(source, names), list(source.columns)
-    if kind == "polars.LazyFrame":
-        if not hasattr(source, "collect_batches"):
-            raise ImportError(
-                "To read a polars LazyFrame in batches needs polars 1.34 or later: "
-                "pip install --upgrade polars. Or give Batches the path of the files."
-            )
-        names = source.collect_schema().names()
-        return lambda some: source.select(some).collect_batches(maintain_order=True), names
     if callable(source):
         first = next(iter(source()), None)
         if first is None:
             raise ValueError("The callable gave an iterator without batches.")
         return lambda names: iter(source()), _arrow(first).column_names
     raise TypeError(
-        "Batches takes a path, a pyarrow Dataset or Table, a DuckDB relation, a polars LazyFrame, "
-        f"or a callable that returns an iterator of batches; got {type(source).__name__}."
+        "Batches takes a path, a pyarrow Dataset or Table, or a callable that returns an iterator "
+        f"of batches; got {type(source).__name__}."
         + (" An iterator can be read only once." if hasattr(source, "__next__") else "")
     )
-
-
-def _from_duckdb(relation, names: list[str]):
-    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-    return relation.project(quoted).to_arrow_reader(CHUNK_ROWS)
 
 
 def read_batches(dataset, names: list[str] | None = None) -> Iterator:
