@@ -1,7 +1,7 @@
 """Labelling mechanisms: formulas, input kinds, reproducibility, refusals."""
 
 import re
-from math import exp, prod
+from math import exp
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ from scipy import sparse
 
 from sarlearn.labelling import (
     ConstantLabelling,
-    GeometricLabelling,
     LogisticLabelling,
     ProductLabelling,
     label,
@@ -35,7 +34,6 @@ MECHANISMS = [
     (lambda name: ProductLabelling(name(1), high=0.1, low=0.5)),
     (lambda name: ProductLabelling([name(2), name(0)], high=0.8, low=0.4)),
     (lambda name: LogisticLabelling([name(3), name(1)], coef=[0.05, -1.0], intercept=-2.0)),
-    (lambda name: GeometricLabelling([name(3), name(0)], signs=[-1, 1], low=0.1, high=0.7)),
 ]
 
 
@@ -87,20 +85,6 @@ def test_one_coefficient_serves_all_columns(X):
 def test_logistic_stays_finite_in_the_extremes():
     e = LogisticLabelling([0])([[-1e4], [1e4]])
     assert e.tolist() == [0.0, 1.0]
-
-
-def test_geometric_formula(X):
-    lo, hi = 0.15, 0.85
-    e = GeometricLabelling([3, 1], signs=[-1, 1], low=lo, high=hi)(X)
-    age_min, age_max = X[:, 3].min(), X[:, 3].max()
-    for row, value in zip(X, e, strict=True):
-        scaled = [1 - (row[3] - age_min) / (age_max - age_min), row[1]]
-        assert value == pytest.approx(prod(lo + z * (hi - lo) for z in scaled) ** 0.5, rel=1e-12)
-
-
-def test_geometric_does_not_underflow_with_many_attributes():
-    X = np.vstack([np.zeros(600), np.ones(600)])
-    np.testing.assert_allclose(GeometricLabelling(list(range(600)))(X), [0.2, 0.8], rtol=1e-12)
 
 
 def test_mask_and_callable_choose_columns(X):
@@ -216,9 +200,6 @@ def test_product_lies_between_its_extremes(x, low, high):
             lambda: LogisticLabelling([0], intercept=[1.0]),
             "intercept must be finite and one number",
         ),
-        (lambda: GeometricLabelling([0], low=-0.1), "low must be a probability"),
-        (lambda: GeometricLabelling([0], low=0.9, high=0.2), "low=0.9 exceeds high=0.2"),
-        (lambda: GeometricLabelling([0], signs=[0]), "signs must each be -1 or 1; got [0]"),
     ],
 )
 def test_bad_parameters_are_refused(make, message):
@@ -235,8 +216,6 @@ def test_bad_parameters_are_refused(make, message):
         (ProductLabelling([]), "features names no column"),
         (ProductLabelling(["age"]), "needs columns with values in [0, 1]"),
         (LogisticLabelling([0, 1], coef=[1, 2, 3]), "coef has 3 values for 2 columns"),
-        (GeometricLabelling(["age"], signs=[1, -1]), "signs has 2 values for 1 columns"),
-        (GeometricLabelling(["age", "constant"]), "number 1 of the chosen columns"),
         (LogisticLabelling(["hole"]), "NaN"),
         (LogisticLabelling(["town"]), "could not convert string to float: 'Leuven'"),
     ],
@@ -259,7 +238,7 @@ def test_one_dimensional_X_is_refused():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([0, 1, 2], "3 values (0, 1, 2)"),
+        ([0, 1, 2], "3 values (0, 1 and 2)"),
         ([0.5, 0.7, 0.1], "continuous"),
         ([0, 0, 0], "no positive row"),
         ([-1, -1, -1], "no positive row"),

@@ -164,5 +164,5 @@ def test_three_kinds_of_labels_are_refused_and_the_way_for_checked_rows_is_named
     """-1 is unlabelled to some and negative to others."""
     X, s = rows()
     three = np.where(s, 1, np.where(np.arange(len(s)) % 2, 0, -1))
-    with pytest.raises(ValueError, match=r"3 values \(-1, 0, 1\).*fit\(X, s, audited=\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"3 values \(-1, 0 and 1\).*fit\(X, s, audited=\.\.\.\)"):
         sarlearn.SAREMClassifier().fit(X, three)

@@ -104,7 +104,7 @@ _RNG = np.random.default_rng(0)
 MANY = _RNG.standard_normal((1200, 4))
 _POSITIVE = _RNG.random(1200) < expit(3 * MANY[:, 0])
 DRIVEN = {"X": MANY, "s": _POSITIVE & (_RNG.random(1200) < expit(2 * MANY[:, 2] + MANY[:, 3]))}
-OF_COLUMNS = {"min_rows": [2, 30], "skewed": ["raw"], "terms": [True], "words": [["age"]]}
+OF_COLUMNS = {"min_rows": [2, 30], "terms": [True], "words": [["age"]]}
 OF_COLUMNS |= {"drop": [["visit", "wage"], ["visit", "height"]]}
 INSPECTION = [
     Case(
@@ -174,11 +174,6 @@ INSPECTION[-1].call.wrapped = priors.compare_priors
 
 LABELLING = [
     Case(propensities(labelling.ConstantLabelling), {"label_frequency": 0.4}),
-    Case(
-        propensities(labelling.GeometricLabelling),
-        FEATURES,
-        {"signs": [[1, -1], [-1, -1]], "low": [0.1, 0.3], "high": [0.7, 0.9]},
-    ),
     Case(
         propensities(labelling.LogisticLabelling),
         FEATURES,

@@ -11,8 +11,6 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from sarlearn.labelling import GeometricLabelling
-
 # Columns that drive labelling in scenario 3, and its ends.
 N_ATTRIBUTES, LOW, HIGH = 5, 0.2, 0.6
 
@@ -32,7 +30,10 @@ def scenario(number: int, level: float, X, y, rng) -> tuple[np.ndarray, list[int
         raise ValueError(f"scenario is 1, 2 or 3; got {number!r}.")
     varies = np.flatnonzero(np.ptp(X, axis=0) > 0)
     columns = np.sort(rng.choice(varies, min(N_ATTRIBUTES, len(varies)), replace=False)).tolist()
-    return GeometricLabelling(columns, low=LOW, high=HIGH)(X), columns
+    # Scaled by the rows given, as in Bekker, Robberechts and Davis (2019).
+    x = np.ascontiguousarray(X[:, columns])
+    factors = LOW + (x - x.min(axis=0)) / np.ptp(x, axis=0) * (HIGH - LOW)
+    return np.clip((factors ** (1 / len(columns))).prod(axis=1), LOW, HIGH), columns
 
 
 def strategy(name: str, X, y) -> np.ndarray:

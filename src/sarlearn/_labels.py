@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn._words import quoted
+
 # A cell with such a text is a gap, in tables and in arrays of text alike: np.where(s, "yes", nan)
 # makes the text "nan".
 MISSING_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>")
@@ -92,8 +94,9 @@ def choose(values: Iterable, *, gaps: bool, pos_label=None) -> Choice | None:
     values = list(values)
     if pos_label is not None:
         if pos_label not in values:
-            shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
-            raise ValueError(f"pos_label={pos_label!r} is none of the labels, which are {shown}.")
+            raise ValueError(
+                f"pos_label={pos_label!r} is none of the labels, which are {quoted(values, 5)}."
+            )
         others = [value for value in values if value != pos_label]
         if len(others) == 1:
             return Choice(others[0], pos_label, True)

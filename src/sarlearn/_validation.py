@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from sarlearn._compat import check_sample_weight
 from sarlearn._labels import choose, fill_labels, gap_mask, is_gap, meaning, warn_of_labels
-from sarlearn._words import counted, listed, no_column, origin
+from sarlearn._words import counted, no_column, origin, quoted
 from sarlearn.exceptions import DataWarning, warn
 
 # Below this number of labelled rows every estimate is very uncertain.
@@ -178,8 +178,7 @@ def _values(labels, name: str) -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def _shown(classes: np.ndarray) -> str:
-    first = ", ".join(map(repr, classes[:5].tolist()))
-    return f"{len(classes)} values ({first}{', ...' if len(classes) > 5 else ''})"
+    return f"{len(classes)} values ({quoted(classes.tolist(), 5)})"
 
 
 def check_weights(sample_weight, X) -> np.ndarray | None:
@@ -233,7 +232,7 @@ def resolve_features(
     unknown = [item for item in items if isinstance(item, str) and item not in places]
     if unknown and names is None:
         raise ValueError(
-            f"{what} holds {listed(list(map(repr, unknown)), 3)}, and X has no column names. Pass "
+            f"{what} holds {quoted(unknown, 3)}, and X has no column names. Pass "
             "a data frame, or indices. A step before, such as a scaler in a pipeline, keeps the "
             "names after .set_output(transform='pandas')."
         )

@@ -35,6 +35,11 @@ def listed(words: Sequence[str], most: int | None = None) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def quoted(values: Iterable, most: int | None = None) -> str:
+    """The same of values as Python writes them: ``'a', 'b' and 3 more``."""
+    return listed([repr(value) for value in values], most)
+
+
 def number_text(value: float, digits: int = 4) -> str:
     """A number as people write it: no powers of ten, commas from 10,000 on, ``digits`` digits.
 
@@ -186,7 +191,7 @@ def no_column(names: Sequence[str], known: Iterable[str], whose: str = "X") -> s
     hint = nearest(names, known, 3 if len(names) == 1 else 1)
     if not hint:
         hint = f" Columns: {', '.join(known[:10])}{', ...' if len(known) > 10 else ''}."
-    return f"{whose} has no {what} {listed([repr(name) for name in names], 8)}.{hint}"
+    return f"{whose} has no {what} {quoted(names, 8)}.{hint}"
 
 
 def no_file(path: str | os.PathLike, what: str = "file") -> str:

@@ -25,7 +25,6 @@ from sarlearn._validation import (
 
 __all__ = [
     "ConstantLabelling",
-    "GeometricLabelling",
     "LogisticLabelling",
     "ProductLabelling",
     "label",
@@ -106,7 +105,7 @@ class ProductLabelling:
             raise ValueError(
                 f"ProductLabelling needs columns with values in [0, 1]; number {column} of the "
                 f"chosen columns has {x[row, column].item()!r} in row {row}. Scale it, or use "
-                "GeometricLabelling, which scales by itself, or LogisticLabelling."
+                "LogisticLabelling."
             )
         present = x.sum(axis=1)
         return self.high**present * self.low ** (x.shape[1] - present)
@@ -132,7 +131,7 @@ class LogisticLabelling:
     See Also
     --------
     label : Draw labels from known classes.
-    GeometricLabelling : A geometric mean over ``k`` attributes.
+    ProductLabelling : Attributes contribute independently.
 
     Examples
     --------
@@ -156,76 +155,6 @@ class LogisticLabelling:
         x = _columns(X, self.features)
         coef = _one_each(self.coef, x.shape[1], "coef")
         return expit(self.intercept + x @ coef)
-
-
-@dataclass(frozen=True)
-class GeometricLabelling:
-    """``e(x) = prod_j (low + z_j (high - low))^{1/k}``: a geometric mean over ``k`` attributes.
-
-    ``z_j`` is column ``j`` scaled to [0, 1] by its smallest and largest value in the ``X`` given; a
-    sign of -1 turns it round, ``1 - z_j``. From Bekker, Robberechts and Davis (2019), "Beyond the
-    Selected Completely At Random Assumption for Learning from Positive and Unlabeled Data", ECML
-    PKDD.
-
-    Parameters
-    ----------
-    features : names, indices, mask or callable
-        The columns, of any numeric values, none constant.
-    signs : sequence of {-1, 1} or None, default=None
-        One for each column: whether the propensity grows or falls with it. None: all grow.
-    low, high : float in [0, 1], default=0.2 and 0.8
-        The ends of the propensity, ``low <= high``.
-
-    See Also
-    --------
-    label : Draw labels from known classes.
-    ProductLabelling : Attributes contribute independently.
-
-    Notes
-    -----
-    Label before splitting into folds: the scaling is by the rows given, so the propensities of a
-    subset differ from those of the whole.
-
-    Examples
-    --------
-    >>> from sarlearn.labelling import GeometricLabelling
-    >>> X = [[10.0, 0.0], [20.0, 1.0], [30.0, 0.0]]
-    >>> GeometricLabelling([0])(X)
-    array([0.2, 0.5, 0.8])
-    >>> GeometricLabelling([0, 1], signs=[1, -1])(X).round(4)
-    array([0.4   , 0.3162, 0.8   ])
-    """
-
-    features: Any
-    signs: Sequence[int] | None = None
-    low: float = 0.2
-    high: float = 0.8
-
-    def __post_init__(self):
-        _check_chances(low=self.low, high=self.high)
-        if self.low > self.high:
-            raise ValueError(
-                f"low={self.low!r} exceeds high={self.high!r}; use signs of -1 for a propensity "
-                "that falls with an attribute."
-            )
-        if self.signs is not None and not np.isin(self.signs, (-1, 1)).all():
-            raise ValueError(f"signs must each be -1 or 1; got {self.signs!r}.")
-
-    def __call__(self, X) -> np.ndarray:
-        x = _columns(X, self.features)
-        signs = _one_each(1 if self.signs is None else self.signs, x.shape[1], "signs")
-        lowest = x.min(axis=0)
-        spread = x.max(axis=0) - lowest
-        if not spread.all():
-            j = int(np.argmin(spread))
-            raise ValueError(
-                f"GeometricLabelling scales each column by its range, but number {j} of the chosen "
-                f"columns ({self.features!r}) is constant: it holds only {lowest[j]!r}."
-            )
-        z = (x - lowest) / spread
-        factors = self.low + np.where(signs > 0, z, 1 - z) * (self.high - self.low)
-        # The root of each factor first: the product of hundreds of factors would underflow.
-        return np.clip((factors ** (1 / x.shape[1])).prod(axis=1), self.low, self.high)
 
 
 def label(

@@ -108,7 +108,7 @@ def test_stray_cells_are_gaps_and_named(library):
     dirty.loc[9, "age"] = "n/a"
     if library == "polars":
         dirty = pl.from_pandas(dirty)
-    with pytest.warns(DataWarning, match=r"'age'.* 3 of 400 rows.*'\?', 'n/a'") as caught:
+    with pytest.warns(DataWarning, match=r"'age'.* 3 of 400 rows.*'\?' and 'n/a'") as caught:
         encoder = TableEncoder().fit(dirty)
     assert caught[0].message.code == "stray-cells"
     expected = TableEncoder().fit(clean.assign(age=clean["age"].drop([3, 9, 70])))
@@ -118,7 +118,7 @@ def test_stray_cells_are_gaps_and_named(library):
     np.testing.assert_allclose(found, np.asarray(expected.transform(clean)))
     reading = encoder.readings_[0]
     assert (reading.kind, reading.n_strays, reading.n_gaps) == ("numeric", 3, 0)
-    assert "3 cells taken as missing ('?', 'n/a')" in reading.to_dict()["note"]
+    assert "3 cells taken as missing ('?' and 'n/a')" in reading.to_dict()["note"]
 
 
 def test_spaces_around_words_mean_nothing():
@@ -152,10 +152,6 @@ def test_skewed_money_enters_on_a_logarithmic_scale():
     encoded = encoder.transform(data)["money"]
     np.testing.assert_allclose(unit * np.expm1(encoded), data["money"])
     np.testing.assert_array_equal(encoder.encode_values("money", data["money"])[1][:, 0], encoded)
-    raw = TableEncoder(skewed="raw").fit(data)
-    assert raw.log_units_ == {}
-    with pytest.raises(ValueError, match="skewed must be 'log' or 'raw'; got 'rank'"):
-        TableEncoder(skewed="rank").fit(data)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +210,9 @@ def test_thousands_of_levels_are_warned_of():
     rng = np.random.default_rng(0)
     codes = np.append(rng.integers(0, 3000, 9000), np.full(1000, -1))
     data = pd.DataFrame({"code": [f"c{c}" for c in codes], "x": rng.normal(size=10_000)})
-    with pytest.warns(DataWarning, match=r"2,8.. different values; . of them.*group"):
+    with pytest.warns(
+        DataWarning, match=r"2,8.. different values in 10,000 rows; the 2,8.. rare.*group"
+    ):
         encoder = TableEncoder().fit(data)
     assert encoder.levels_["code"][-1] == "(other)"
     assert encoder.readings_[0].n_pooled > 2000

@@ -32,11 +32,11 @@ def test_label_columns(values, labelled, library):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["a", "b", "c"], r"'c' holds 3 values that are not a yes and a no \(a, b, c\)"),
-        ([0, 1, 2], r"\(0, 1, 2\); accepted are 0/1, true/false, yes/no"),
-        (["sick", "well"], r"\(sick, well\).*--positive"),
-        (["C50", "no", None], r"\(C50, no\)"),
-        (list("abcdefg"), r"a, b, c, d, e, \.\.\."),
+        (["a", "b", "c"], r"'c' holds 3 values that are not a yes and a no \(a, b and c\)"),
+        ([0, 1, 2], r"\(0, 1 and 2\); accepted are 0/1, true/false, yes/no"),
+        (["sick", "well"], r"\(sick and well\).*--positive"),
+        (["C50", "no", None], r"\(C50 and no\)"),
+        (list("abcdefg"), "a, b, c, d, e and 2 more"),
         ([[1], [2]], "'c' holds lists or records"),
     ],
 )
@@ -76,7 +76,7 @@ THREE = ["malignant", "benign", "unknown", None, "malignant"]
             "were checked and are negative, or --unlabelled benign,unknown if nobody knows",
         ),
         (["yes", "no", "unknown"], {}, "--negative no .*or --unlabelled no,unknown"),
-        ([1, 0, -1], {}, "holds -1, 0, 1: besides"),
+        ([1, 0, -1], {}, "holds -1, 0 and 1: besides"),
         (["m", "b", None], {"positive": "m"}, "holds b, m and empty cells"),
         (THREE, {"positive": "malignant", "unlabelled": ["unknown"]}, "also holds benign"),
         (THREE, {"positive": "malignant", "negative": ["malign"]}, "--negative: no row of 'c' ho"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sarlearn._words import counted, quoted
 from sarlearn.tables.cells import (
     NumberStyle,
     are_codes,
@@ -88,10 +89,8 @@ class ColumnReading:
         """What stands out, in words."""
         said = [self.dropped] if self.dropped else []
         if self.n_strays:
-            shown = ", ".join(repr(cell) for cell in list(self.strays)[:3])
-            more = ", ..." if len(self.strays) > 3 else ""
-            cells = "1 cell" if self.n_strays == 1 else f"{self.n_strays} cells"
-            said.append(f"{cells} taken as missing ({shown}{more})")
+            shown = quoted(self.strays, 3)
+            said.append(f"{counted(self.n_strays, 'cell')} taken as missing ({shown})")
         if not self.dropped:
             said += self.notes
             if self.scale == "log":

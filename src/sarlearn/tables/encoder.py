@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sarlearn._engine.terms import Terms
-from sarlearn._words import nearest, output_name
+from sarlearn._words import nearest, output_name, quoted
 from sarlearn.backends import in_memory, lazily
 from sarlearn.exceptions import DataWarning, warn
 from sarlearn.tables.columns import (
@@ -35,8 +35,8 @@ from sarlearn.tables.sums import (
 )
 
 MANY_LEVELS = 1000
-# Of a column with more levels than rows by half, and more than this, people are warned: it names
-# the rows.
+# Of a column with so many levels people are warned, and of one with more than FEW_LEVELS that has
+# half as many as rows: it may name the rows.
 FEW_LEVELS = 30
 OTHER, EMPTY = "(other)", "empty"
 
@@ -65,8 +65,6 @@ class TableEncoder(  # type: ignore[call-arg]
     min_rows : int >= 1, default=10
         Values of a column of words that fewer rows have share one, ``(other)``, where there are two
         such values or more.
-    skewed : {"log", "raw"}, default="log"
-        What is done with strongly skewed columns; "raw" leaves them as they are.
     words : sequence of str
         Columns of numbers that name something, such as codes: they are read as words.
 
@@ -113,13 +111,11 @@ class TableEncoder(  # type: ignore[call-arg]
         drop: Sequence[str] = (),
         terms: bool = False,
         min_rows: int = 10,
-        skewed: str = "log",
         words: Sequence[str] = (),
     ):
         self.drop = drop
         self.terms = terms
         self.min_rows = min_rows
-        self.skewed = skewed
         self.words = words
 
     def __sklearn_tags__(self):
@@ -170,8 +166,6 @@ class TableEncoder(  # type: ignore[call-arg]
     # -- what is learned of each column ----------------------------------------------------------
 
     def _start(self, columns) -> None:
-        if self.skewed not in ("log", "raw"):
-            raise ValueError(f"skewed must be 'log' or 'raw'; got {self.skewed!r}.")
         self.feature_names_in_ = np.asarray(columns, dtype=object)
         self.n_features_in_ = len(columns)
         for name in self.words:
@@ -200,7 +194,7 @@ class TableEncoder(  # type: ignore[call-arg]
         if reading.number_share is not None:
             text = (
                 f"Column {name!r} was read as words, though {reading.number_share:.0%} of its "
-                f"cells are numbers; the others hold {_shown(reading.strays, 3)}. If they mean "
+                f"cells are numbers; the others hold {quoted(reading.strays, 3)}. If they mean "
                 "that the number is missing, make them empty (--na on the command line)."
             )
             warn(DataWarning("mostly-numbers", text))
@@ -210,7 +204,7 @@ class TableEncoder(  # type: ignore[call-arg]
             self._set_first_day(name, sums)
         else:
             tell_oddities(sums)
-            unit = log_unit(sums.values, sums.weights) if self.skewed == "log" else None
+            unit = log_unit(sums.values, sums.weights)
             if unit is not None:
                 self.log_units_[name], reading.scale = unit, "log"
         if why := self._of_no_use(reading):
@@ -240,17 +234,11 @@ class TableEncoder(  # type: ignore[call-arg]
             kept = ranked
         rare = sorted(set(ranked) - set(kept))
         reading.n_pooled = len(rare)
-        if len(counts) > FEW_LEVELS and 2 * len(counts) > n_rows:
+        if len(counts) >= MANY_LEVELS or (len(counts) > FEW_LEVELS and 2 * len(counts) > n_rows):
             text = (
-                f"Column {name!r} has {len(counts):,} different values in {n_rows:,} rows; most of "
-                "them share one column '(other)'. If it identifies rows, leave it out."
-            )
-            warn(DataWarning("identifier-column", text))
-        elif len(counts) >= MANY_LEVELS:
-            text = (
-                f"Column {name!r} has {len(counts):,} different values; {len(kept) + 1} of them "
-                "count, and the others are one, '(other)'. As a propensity column it says little "
-                "that way: group its values first, by region or kind."
+                f"Column {name!r} has {len(counts):,} different values in {n_rows:,} rows; the "
+                f"{len(rare):,} rare ones among them are one, '(other)'. If it identifies rows, "
+                "leave it out; if labelling may depend on it, group its values, by region or kind."
             )
             warn(DataWarning("many-levels", text))
         own = [level for level in sorted(kept) if level != OTHER or not rare]
@@ -385,11 +373,6 @@ def _warn_of_cells(name: str, what: str, cells: Mapping[str, int], n_rows: int) 
     """Of cells in a column of numbers or dates that are none, with how often each occurs."""
     text = (
         f"Column {name!r} holds {what}, except in {sum(cells.values())} of {n_rows} rows, which "
-        f"were taken as missing: {_shown(cells, 5)}."
+        f"were taken as missing: {quoted(cells, 5)}."
     )
     warn(DataWarning("stray-cells", text))
-
-
-def _shown(cells: Mapping[str, int], most: int) -> str:
-    more = ", ..." if len(cells) > most else ""
-    return ", ".join(repr(cell) for cell in list(cells)[:most]) + more

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sarlearn._labels import NO_WORDS, UNLABELLED_WORDS, folded, meaning
-from sarlearn.tables.columns import values_of
+from sarlearn._words import listed
+from sarlearn.tables.columns import values_of, word
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def parse_labels(
 
 def _named(option: str, words: Sequence[str], different: set, name: str, must_occur: bool) -> set:
     """The values that an option names, with lists such as ``a,b`` taken apart."""
-    spelled = {_spelling(value): value for value in different if value is not None}
+    spelled = {word(value): value for value in different if value is not None}
     found = set()
     for text in words:
         whole = text in spelled or option == "--positive"
@@ -133,21 +134,16 @@ def _refuse_unclear(rest: set, taken: set, name: str, checked: set, unknown: set
     if checked or unknown or len(others) + (bool(gaps) and words) < 2:
         return
     likely = [value for key, value in others.items() if key not in UNLABELLED_WORDS - NO_WORDS]
-    first = min(map(_spelling, likely or others.values()))
-    every = ",".join(sorted(map(_spelling, others.values())))
+    first = min(map(word, likely or others.values()))
+    every = ",".join(sorted(map(word, others.values())))
+    held = _listed(taken | rest - gaps, *(["empty cells"] if gaps else []))
     raise ValueError(
-        f"The label column {name!r} holds {_listed(taken | rest - gaps)}"
-        f"{' and empty cells' if gaps else ''}: besides the labelled rows there are several kinds. "
-        f"Say --negative {first} if these rows were checked and are negative, or --unlabelled "
-        f"{every} if nobody knows."
+        f"The label column {name!r} holds {held}: besides the labelled rows there are several "
+        f"kinds. Say --negative {first} if these rows were checked and are negative, or "
+        f"--unlabelled {every} if nobody knows."
     )
 
 
-def _listed(values) -> str:
-    shown = sorted(_spelling(value) for value in values if value is not None)
-    return ", ".join(shown[:5]) + (", ..." if len(shown) > 5 else "")
-
-
-def _spelling(value) -> str:
-    """A value as people type it: 3 for 3.0."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+def _listed(values, *more: str) -> str:
+    shown = sorted(word(value) for value in values if value is not None)
+    return listed([*shown, *more], 5)

@@ -44,7 +44,6 @@ _BLOCK = 2**20
 # Rows that are looked at together.
 _CHUNK = 2**16
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
-_EXCEL_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 
 
 def table_kind(path: str | os.PathLike) -> str:
@@ -241,7 +240,7 @@ def _read_csv(
         settings["float_precision"] = "round_trip"
     if _has_padded(source, dialect):
         kinds |= dict.fromkeys(padded_columns(source, dialect, **_gaps(missing)), str)
-    settings |= {"sep": dialect.separator, "encoding": dialect.encoding, "skiprows": dialect.skip}
+    settings |= {"sep": dialect.separator, "encoding": dialect.encoding}
     if n_rows is None:
         whole = pd.read_csv(source.handle, dtype=kinds, **settings)
         seen: dict[str, set[str]]
@@ -341,7 +340,6 @@ class Dialect:
     header: list[str]
     separator: str
     encoding: str
-    skip: int
 
 
 def find_dialect(
@@ -353,10 +351,6 @@ def find_dialect(
         lines = list(itertools.islice(stream, _LOOK))
     if not lines:
         raise ValueError(f"{source.name} is empty.")
-    skip = 0
-    if found := _EXCEL_LINE.fullmatch(lines[0].removeprefix("\ufeff")):
-        separator, skip = separator or found[1], 1
-        lines = lines[1:]
     separator = separator or _separator_of(lines)
     records = csv.reader(lines, delimiter=separator)
     header = [name.removeprefix("\ufeff") for name in next(records, [])]
@@ -370,11 +364,11 @@ def find_dialect(
     # Of such a line pandas would take the first fields for an index.
     if wide := next((fields for fields in records if len(fields) > len(header)), None):
         raise ValueError(
-            f"{source.name}: line {skip + records.line_num} has {len(wide)} fields, and the header "
+            f"{source.name}: line {records.line_num} has {len(wide)} fields, and the header "
             f"has {counted(len(header), 'name')}; quote cells that hold the separator "
             f"{separator!r}, and remove what stands above the column names."
         )
-    return Dialect(header, separator, encoding, skip)
+    return Dialect(header, separator, encoding)
 
 
 def _encoding_of(source: Source) -> str:
@@ -413,7 +407,7 @@ def padded_columns(source: Source, dialect: Dialect, n_rows: int | None = None, 
     import pandas as pd
 
     settings = {"sep": dialect.separator, "encoding": dialect.encoding} | settings
-    settings |= {"skiprows": dialect.skip, "nrows": n_rows, "chunksize": _CHUNK, "dtype": str}
+    settings |= {"nrows": n_rows, "chunksize": _CHUNK, "dtype": str}
     cell, found = rf"\s*{PADDED.pattern}\s*", set()
     for part in pd.read_csv(source.handle, **settings):
         found |= {n for n in part if part[n].str.fullmatch(cell, na=False).any()}
