@@ -48,6 +48,7 @@ def test_one_number_wherever_it_is_told(model, table, found):
     low, high = (end * n - s.sum() for end in model.class_prior_range_)
     hidden = model.class_prior_ * n - s.sum()
     assert found["estimates"]["hidden_positives"] == pytest.approx(hidden)
+    assert found["estimates"]["hidden_share"] == pytest.approx(hidden / (n - s.sum()))
     assert found["certainty"]["hidden_positives"] == pytest.approx([low, high])
     last = found["review"]["steps"][-1]
     assert last["checked"] == n - s.sum()
@@ -65,6 +66,13 @@ def test_one_number_wherever_it_is_told(model, table, found):
     assert found["verdict"]["command"] == f"sarlearn.audit.suggest_audit(model, X, s, n={needed})"
     page = Report(found).to_html()
     assert page.count(f"{words.about(hidden)}<") + page.count(f" {words.about(hidden)} ") >= 3
+
+
+def test_the_group_that_is_overlooked_most_is_named(found):
+    groups = [(a, g) for a in found["propensity"]["attributes"] for g in a["groups"]]
+    known = [pair for pair in groups if pair[1]["hidden"] >= words.ENOUGH]
+    most = min(known, key=lambda pair: pair[1]["labelled"] / pair[1]["positives"])
+    assert f"rows with {words.group_text(*most)}: about" in found["text"]["overlooked"]
 
 
 def test_the_review_curve_adds_up_posteriors(model, table, found):
