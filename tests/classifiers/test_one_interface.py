@@ -15,7 +15,7 @@ from sarlearn.classifiers import (
     SAREMClassifier,
     SCARClassifier,
 )
-from sarlearn.exceptions import DataWarning, NotConvergedWarning
+from sarlearn.exceptions import DataWarning, NotConvergedWarning, TrustWarning
 from sarlearn.priors import DEDPUL, BestBinEstimator
 
 LEARNERS = [getattr(classifiers, name) for name in classifiers.__all__]
@@ -147,6 +147,13 @@ def test_copies_and_order_of_rows_do_not_move_scar():
     twice = clone(model).fit(data.X[order], data.s[order])
     assert once.class_prior_ == twice.class_prior_
     np.testing.assert_allclose(once.coef_, twice.coef_, rtol=1e-6)
+
+
+def test_labelled_copies_of_one_row_are_no_held_out_scores_for_scar():
+    data = make_pu(200, 3)
+    X = np.where(data.s[:, None], data.X[0], data.X)
+    with pytest.warns(TrustWarning, match="at the boundary of its range"):
+        assert SCARClassifier(random_state=0).fit(X, data.s).class_prior_ == 1
 
 
 def test_rows_without_weight_count_for_nothing_in_scar():
