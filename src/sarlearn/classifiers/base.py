@@ -275,12 +275,11 @@ class PUClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def score(self, X, y, sample_weight=None) -> float:
         """Mean of ``log P(s|x)`` over the rows: how well the labels are explained.
 
-        No true class is needed, and the right model has the highest expected score, which accuracy
-        against labels does not say of it: that is best for whoever finds no hidden positive. So
-        ``cross_val_score`` and ``GridSearchCV`` choose by held-out log-likelihood, without
-        ``scoring``. Compare scores on the same rows only; they are negative, 0 would be perfect.
-        Class and propensity are judged together: a wrong pair with the right product scores as
-        well.
+        No true class is needed, and the right model has the highest expected score; accuracy
+        against the labels is highest for a model that finds no hidden positive. So leave
+        ``scoring`` at its default in ``cross_val_score`` and ``GridSearchCV``. Compare scores on
+        the same rows only; they are negative, and 0 would be perfect. Class and propensity are
+        judged together: a wrong pair with the right product scores as well.
 
         Parameters
         ----------

@@ -225,7 +225,7 @@ class KnownPropensityClassifier(PUClassifier):
             What each row counts.
         propensity : float or array-like of shape (n_rows,), default=None
             ``P(s=1|y=1,x)`` of these rows; needed unless ``fit`` was given one number. In
-            ``cross_val_score`` metadata routing hands it on.
+            ``cross_val_score`` metadata routing passes it on.
 
         Returns
         -------

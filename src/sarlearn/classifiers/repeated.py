@@ -55,7 +55,7 @@ class RepeatedSARClassifier(PUClassifier):
     C, propensity_C : float > 0 or inf, default=1e6
         Inverse strength of the L2 penalties; the default hardly penalises.
     tol : float > 0, default=1e-12
-        The climb ends when a step promises less gain in log-likelihood per row.
+        The search ends when a step would gain less log-likelihood per row.
     max_iter : int >= 1, default=500
         Passes over the data, from each of at least six starts.
 
@@ -69,7 +69,7 @@ class RepeatedSARClassifier(PUClassifier):
         Its 95 % interval by the information of the likelihood, and the class priors of other
         maxima that are about as high: it holds if the model does.
     certainty_ : {"well", "roughly", "not at all"}
-        How far the labels pin the class prior down, by that width.
+        How well the labels determine the class prior, by the width of the range.
     label_frequency_ : float
         Share of the positives that is labelled at some chance.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
@@ -85,10 +85,10 @@ class RepeatedSARClassifier(PUClassifier):
     n_iter_ : int
         Passes over the data, of all starts.
     converged_ : bool
-        Whether the best climb came to rest within ``max_iter`` passes.
+        Whether the best search converged within ``max_iter`` passes.
     history_ : dict
         ``log_likelihood``, ``penalized_log_likelihood`` and ``class_prior`` of each step of the
-        best climb; ``slope`` is NaN.
+        best search; ``slope`` is NaN.
     n_audited_ : int
         Rows without a label whose class was given.
 

@@ -41,11 +41,11 @@ class SARClassifier(LearnsPropensity):
     ----------
     propensity_features : names, indices, mask, callable on the names, or "auto", default=()
         The columns that may decide who among the positives gets a label. Empty means that labels
-        fall at random (SCAR). "auto" is for where nobody can name them: fits that name none, and
-        different ones, are averaged by how well they explain the labels.
+        fall at random (SCAR). "auto" is for tables where nobody can name them: it averages fits
+        that name none, and different ones, by how well they explain the labels.
     classifier_features : names, indices, boolean mask, or callable on the names, default=None
         The columns of the class model; None is all. Leave out what drives labelling and has no
-        place in the class: effort, clinic, clerk.
+        place in the class, such as effort, clinic or clerk.
     class_models : sequence of "linear", "trees" or classifiers, default=("linear", "trees")
         What scores the class. A classifier has ``predict_proba`` and takes ``sample_weight``; it is
         fitted by EM, for rows in memory.
@@ -84,8 +84,8 @@ class SARClassifier(LearnsPropensity):
         ``P(y=1)``; the mean of ``predict_proba`` over the rows of the fit.
     posterior_shift_ : float
         What ``predict_posterior`` adds to the logits of ``f``, so that the posteriors of the rows
-        of the fit add up to the class prior. Scores of these rows are surer than held-out ones,
-        from which the class prior comes.
+        of the fit add up to the class prior. Scores of these rows are more certain than the
+        held-out ones from which the class prior comes.
     class_prior_range_ : tuple of float
         Class priors that the data are compatible with.
     certainty_ : {"well", "roughly", "not at all"}
@@ -95,7 +95,7 @@ class SARClassifier(LearnsPropensity):
         different columns, and a margin for assumptions. Where class prior or audits were given it
         is that of the labels without them.
     class_prior_from_labels_ : float
-        What the labels, and audits, would have said without ``class_prior``.
+        The estimate from labels and audits, without ``class_prior``.
     class_prior_by_design_, n_audited_ : bool and int
         Whether class prior and range come from the draw of audited rows and hold whatever the
         model; how many unlabelled rows were audited.
@@ -105,8 +105,8 @@ class SARClassifier(LearnsPropensity):
         The class models that were fitted, and ``a_j`` of each. Trees are left out beside a linear
         model where the class has more columns than there are rows.
     n_tree_rows_ : int or None
-        So many rows, drawn from all, the trees were grown on; None where they saw every row. The
-        rest of the fit always does.
+        How many rows, drawn from all, the trees were grown on; None where they saw every row, as
+        the rest of the fit always does.
     propensity_coef_, propensity_intercept_ : ndarray of shape (1, n_terms) and (1,)
         Of the propensity, in logits, per unit of each of ``propensity_terms_``.
     propensity_coef_se_ : ndarray of shape (1, n_terms)
@@ -116,7 +116,7 @@ class SARClassifier(LearnsPropensity):
     propensity_features_, classifier_features_ : ndarray of int
         Indices of the columns of propensity and class model.
     propensity_weights_ : ndarray of float
-        How much weight the fits have that name each of the former: 1 unless they are "auto".
+        Weight of the fits that name each of these columns: 1 unless they are "auto".
     averaged_fits_ : list of dict
         The fits that "auto" averages, with ``propensity_features``, ``weight`` and ``class_prior``
         each. Of columns that were named a single one.

@@ -212,7 +212,7 @@ def ipw_scorer(metric: str = "f1"):
     Returns
     -------
     scorer
-        It asks for ``propensity``, which ``GridSearchCV.fit(X, s, propensity=e)`` hands on. Needs
+        It asks for ``propensity``, which ``GridSearchCV.fit(X, s, propensity=e)`` passes on. Needs
         ``sklearn.set_config(enable_metadata_routing=True)``.
 
     See Also

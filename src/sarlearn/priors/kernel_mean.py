@@ -58,7 +58,7 @@ class KernelMean(PriorEstimator):
     max_rows : int >= 10, default=2000
         Larger data is subsampled to this many rows, a third of them at least labelled, if there
         are so many, and a third unlabelled: the error depends on the smaller of the two samples,
-        and their proportion tells nothing of kappa. At 2000 rows the whole kernel takes some
+        and their proportion says nothing about kappa. At 2000 rows the whole kernel takes some
         seconds, and eight times as long at twice the rows.
     single_sample : bool, default=True
         False for case-control data, the unlabelled rows drawn from the whole population: then
