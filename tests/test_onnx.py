@@ -37,23 +37,22 @@ def run(graph, X):
 
 
 @pytest.mark.parametrize("columns", [[], [3], [4, 0]])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_graph_agrees_with_the_model(data, columns, dtype):
+def test_the_graph_agrees_with_the_model(data, columns):
     model = SAREMClassifier(columns).fit(data.X, data.s)
-    X = data.X.astype(dtype)
-    label, probabilities, propensity = run(to_onnx(model, dtype=dtype), X)
-    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-6)
-    np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(X), atol=1e-6)
+    X = data.X
+    label, probabilities, propensity = run(to_onnx(model), X)
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(X), atol=1e-12)
     assert (label == model.predict(X)).all()
 
 
 def test_steps_before_the_model_are_part_of_the_graph(data):
     model = make_pipeline(StandardScaler(), SAREMClassifier([1])).fit(data.X * 9 + 4, data.s)
-    X = (data.X * 9 + 4).astype(np.float32)
+    X = data.X * 9 + 4
     _, probabilities, propensity = run(to_onnx(model), X)
-    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-12)
     expected = model[-1].predict_propensity(model[:-1].transform(X))
-    np.testing.assert_allclose(propensity[:, 0], expected, atol=1e-6)
+    np.testing.assert_allclose(propensity[:, 0], expected, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -62,31 +61,26 @@ def tree_model():
     return SARClassifier(["age", "plan"], max_iter=40).fit(X, s)
 
 
-def in_codes(model, X, dtype):
+def in_codes(model, X):
     """The matrix that the graph takes: categories by their places in its own list of them."""
     lists = json.loads(to_onnx(model).metadata_props[0].value)
     X = X.copy()
     for column, values in lists.items():
         name = X.columns[int(column)]
         X[name] = [values.index(v) if v in values else np.nan for v in X[name]]
-    return X.to_numpy(dtype=dtype)
+    return X.to_numpy(dtype=float)
 
 
-@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-7), (np.float64, 1e-12)])
-def test_trees_gaps_and_categories(tree_model, dtype, atol):
+def test_trees_gaps_and_categories(tree_model):
     assert any("num_cat=1" in trees.text for _, trees in tree_model.class_logit_.trees)
     X, _, _ = curved(900, seed=3)
     X.loc[::3, ["money", "visits"]] = np.nan  # no gap in fit
     X.loc[::4, "money"] = 1e12  # far outside of what was seen
     X["region"] = X["region"].where(np.arange(900) % 5 > 0, "nowhere")
-    numbers = X.columns[[0, 1, 4, 5]]
-    X[numbers] = X[numbers].astype(dtype).astype(float)  # what the input itself can hold
-    label, probabilities, propensity = run(
-        to_onnx(tree_model, dtype=dtype), in_codes(tree_model, X, dtype)
-    )
-    assert probabilities.dtype == propensity.dtype == dtype
-    np.testing.assert_allclose(probabilities, tree_model.predict_proba(X), atol=atol)
-    np.testing.assert_allclose(propensity[:, 0], tree_model.predict_propensity(X), atol=atol)
+    label, probabilities, propensity = run(to_onnx(tree_model), in_codes(tree_model, X))
+    assert probabilities.dtype == propensity.dtype == float
+    np.testing.assert_allclose(probabilities, tree_model.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(propensity[:, 0], tree_model.predict_propensity(X), atol=1e-12)
     assert (label == tree_model.predict(X)).all()
 
 
@@ -97,7 +91,7 @@ def test_trees_gaps_and_categories(tree_model, dtype, atol):
 @pytest.mark.filterwarnings("ignore::sarlearn.exceptions.TrustWarning")  # none named
 def test_class_models_on_numbers(data, named, class_models):
     model = SARClassifier(named, class_models=class_models).fit(data.X, data.s)
-    _, probabilities, propensity = run(to_onnx(model, dtype=np.float64), data.X)
+    _, probabilities, propensity = run(to_onnx(model), data.X)
     np.testing.assert_allclose(probabilities, model.predict_proba(data.X), atol=1e-12)
     np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(data.X), atol=1e-12)
 
@@ -106,7 +100,7 @@ def test_trees_alone_with_a_gap_in_every_column(data):
     """There is no term then, and no number to take one from."""
     model = SARClassifier(class_models=["trees"]).fit(data.X, data.s)
     X = np.full((2, 5), np.nan)
-    _, probabilities, propensity = run(to_onnx(model, dtype=np.float64), X)
+    _, probabilities, propensity = run(to_onnx(model), X)
     np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-12)
     np.testing.assert_allclose(propensity[:, 0], model.predict_propensity(X), atol=1e-12)
 
@@ -114,9 +108,7 @@ def test_trees_alone_with_a_gap_in_every_column(data):
 def test_a_table_encoder_before_a_linear_learner():
     X, s, _ = curved(400)
     model = make_pipeline(TableEncoder(terms=True), SAREMClassifier(["plan", "age"])).fit(X, s)
-    _, probabilities, propensity = run(
-        to_onnx(model, dtype=np.float64), in_codes(model, X, np.float64)
-    )
+    _, probabilities, propensity = run(to_onnx(model), in_codes(model, X))
     np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-12)
     expected = model[-1].predict_propensity(model[:-1].transform(X))
     np.testing.assert_allclose(propensity[:, 0], expected, atol=1e-12)
@@ -124,7 +116,7 @@ def test_a_table_encoder_before_a_linear_learner():
 
 def test_one_label_frequency_and_a_known_propensity(data):
     scar = SCARClassifier(random_state=0).fit(data.X, data.s)
-    _, _, propensity = run(to_onnx(scar, dtype=np.float64), data.X)
+    _, _, propensity = run(to_onnx(scar), data.X)
     np.testing.assert_allclose(propensity[:, 0], scar.predict_propensity(data.X), atol=1e-12)
     known = KnownPropensityClassifier().fit(data.X, data.s, propensity=data.e)
     assert [o.name for o in to_onnx(known).graph.output] == ["label", "probabilities"]
@@ -146,8 +138,6 @@ def test_other_models_are_refused(data):
     other = SAREMClassifier([0], propensity_estimator=LogisticRegression(), tol=0.1)
     with pytest.raises(ValueError, match="not a LogisticRegression"):
         to_onnx(other.fit(data.X, data.s))
-    with pytest.raises(ValueError, match=r"dtype must be numpy\.float32"):
-        to_onnx(SAREMClassifier([0]).fit(data.X, data.s), dtype=np.int64)
 
 
 def test_the_extra_is_named_where_onnx_is_missing(monkeypatch, data):

@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-import pytest
 from scipy.special import expit
 
 from parameter_cases import (
@@ -33,7 +32,6 @@ from sarlearn import (
     metrics,
     priors,
 )
-from sarlearn.onnx import to_onnx
 
 FITTED = SAREMClassifier([0])
 REPEATED = RepeatedSARClassifier([1])
@@ -86,16 +84,6 @@ def encode(**settings):
 
 
 encode.__name__, encode.wrapped = "TableEncoder", TableEncoder
-
-
-def onnx_inputs(**settings):
-    """Types of what a graph takes."""
-    pytest.importorskip("onnx")
-    graph = to_onnx(_fit("one label"), **settings).graph
-    return [given.type.tensor_type.elem_type for given in graph.input]
-
-
-onnx_inputs.__name__, onnx_inputs.wrapped = "to_onnx", to_onnx
 
 
 ROWS = {"X": X, "s": S}
@@ -232,7 +220,4 @@ METRICS = [
 COLUMNS = [
     Case(encode, {"drop": ["visit"]}, OF_COLUMNS),
 ]
-OTHERS = [
-    Case(onnx_inputs, {}, {"dtype": [np.float64]}),
-]
-TOOLS = [*INSPECTION, *LABELLING, *METRICS, *COLUMNS, *OTHERS]
+TOOLS = [*INSPECTION, *LABELLING, *METRICS, *COLUMNS]

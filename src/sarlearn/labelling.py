@@ -153,8 +153,10 @@ class LogisticLabelling:
 
     def __call__(self, X) -> np.ndarray:
         x = _columns(X, self.features)
-        coef = _one_each(self.coef, x.shape[1], "coef")
-        return expit(self.intercept + x @ coef)
+        coef = np.asarray(self.coef, dtype=np.float64)
+        if coef.ndim and len(coef) != x.shape[1]:
+            raise ValueError(f"coef has {len(coef)} values for {x.shape[1]} columns.")
+        return expit(self.intercept + x @ np.broadcast_to(coef, x.shape[1]))
 
 
 def label(
@@ -242,10 +244,3 @@ def _columns(X, features) -> np.ndarray:
     # One memory layout: the rounding of a sum depends on it, and the same rows must give the same
     # propensities to the last digit whatever they came in.
     return check_array(X, dtype=np.float64, order="C", input_name="X")
-
-
-def _one_each(value, n_columns: int, name: str) -> np.ndarray:
-    values = np.asarray(value, dtype=np.float64)
-    if values.ndim and len(values) != n_columns:
-        raise ValueError(f"{name} has {len(values)} values for {n_columns} columns.")
-    return np.broadcast_to(values, n_columns)

@@ -20,7 +20,7 @@ AT_MOST, ONE_OF = 0, 6
 STUMP = {"decision_type": "<=", "threshold": 0.0, "split_feature": 0, "missing_type": "None"}
 
 
-def to_onnx(model, *, dtype=np.float32):
+def to_onnx(model):
     """Turn a fitted model into an ONNX graph.
 
     Parameters
@@ -28,8 +28,6 @@ def to_onnx(model, *, dtype=np.float32):
     model : fitted classifier, or a Pipeline that ends in one
         A :class:`~sarlearn.SARClassifier`, or a learner with a linear ``coef_``, before which may
         stand a ``StandardScaler``, a ``MinMaxScaler`` or ``TableEncoder(terms=True)``.
-    dtype : {numpy.float32, numpy.float64}
-        Of the input and the outputs. The graph computes in double precision either way.
 
     Returns
     -------
@@ -48,9 +46,9 @@ def to_onnx(model, *, dtype=np.float32):
 
     Notes
     -----
-    Trees need onnxruntime 1.21 or later. The answers are those of Python for the same input to
-    1e-7 in single precision and 1e-12 in double. What single precision does to the input itself
-    can send a row to the other side of a tree's threshold, in Python as in the graph.
+    Trees need onnxruntime 1.21 or later. The answers are those of Python to 1e-12. Input in single
+    precision is to be widened first; what it has lost can send a row to the other side of a tree's
+    threshold.
 
     Examples
     --------
@@ -70,11 +68,8 @@ def to_onnx(model, *, dtype=np.float32):
         raise ImportError("ONNX graphs need onnx: pip install onnx.") from error
 
     parts = parts_of(model, "to_onnx")
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be numpy.float32 or numpy.float64; got {dtype!r}.")
-    draft, kind = _Draft(onnx), onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    X = draft.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
-    n_columns = parts.first.n_features_in_
+    draft, double, whole = _Draft(onnx), onnx.TensorProto.DOUBLE, onnx.TensorProto.INT64
+    X, n_columns = "X", parts.first.n_features_in_
     if parts.reader is not None:
         X, n_columns = _on_scale(draft, X, parts.reader), len(parts.reader.kinds_)
     eta = _sum_of(draft, X, *parts.of_class)
@@ -82,18 +77,17 @@ def to_onnx(model, *, dtype=np.float32):
         own = draft.columns(X, parts.learner.classifier_features_)
         eta = draft.add("Add", eta, _trees(draft, own, parts))
     f = draft.add("Sigmoid", eta)
-    pair = draft.add("Concat", draft.add("Sub", np.ones(1), f), f, axis=1)
+    draft.add("Concat", draft.add("Sub", np.ones(1), f), f, axis=1, name="probabilities")
     label = draft.add("Greater", draft.add("Squeeze", f, np.array([1])), np.array(0.5))
-    draft.add("Cast", label, to=onnx.TensorProto.INT64, name="label")
-    draft.add("Cast", pair, to=kind, name="probabilities")
-    outputs = [("label", onnx.TensorProto.INT64, ["n"]), ("probabilities", kind, ["n", 2])]
+    draft.add("Cast", label, to=whole, name="label")
+    outputs = [("label", whole, ["n"]), ("probabilities", double, ["n", 2])]
     if parts.of_label is not None:
         zeta = _sum_of(draft, X, *parts.of_label)
-        draft.add("Cast", draft.add("Sigmoid", zeta), to=kind, name="propensity")
-        outputs.append(("propensity", kind, ["n", 1]))
+        draft.add("Sigmoid", zeta, name="propensity")
+        outputs.append(("propensity", double, ["n", 1]))
     levels = {} if parts.reader is None else parts.reader.levels_by_place()
     metadata = {"categories": json.dumps(levels)} if levels else {}
-    return draft.finished(("X", kind, ["n", n_columns]), outputs, metadata)
+    return draft.finished(("X", double, ["n", n_columns]), outputs, metadata)
 
 
 class _Draft:

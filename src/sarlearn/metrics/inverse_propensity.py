@@ -245,13 +245,7 @@ def ipw_scorer(metric: str = "f1"):
         greater_is_better=metric != "neg_brier",
         metric=metric.removeprefix("neg_"),
     )
-    try:
-        return scorer.set_score_request(propensity=True)
-    except RuntimeError as error:
-        raise RuntimeError(
-            "Scoring by propensity needs metadata routing: "
-            "sklearn.set_config(enable_metadata_routing=True)."
-        ) from error
+    return scorer.set_score_request(propensity=True)
 
 
 def _check_name(name: str, known, what: str) -> None:
