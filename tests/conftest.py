@@ -92,29 +92,6 @@ def few_are_many(monkeypatch):
     return apply
 
 
-@pytest.fixture
-def sketched(monkeypatch):
-    """Figures of a report are drawn, but neither laid out nor written, which takes far longer.
-
-    Gives a set of the figures that are written all the same.
-    """
-    from importlib import import_module
-
-    from matplotlib.figure import Figure
-
-    module = import_module("sarlearn.reporting.figures")
-    written, draw_svg = set(), module.draw_svg
-
-    def sketch(key, size, draw, theme):
-        if key in written:
-            return draw_svg(key, size, draw, theme)
-        draw(Figure(figsize=size).subplots())
-        return '<svg viewBox="0 0 1 1"></svg>'
-
-    monkeypatch.setattr(module, "draw_svg", sketch)
-    return written
-
-
 @pytest.fixture(autouse=True)
 def no_figures_left():
     """Figures of one test are not there in the next: from the 21st on, matplotlib warns."""

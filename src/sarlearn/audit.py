@@ -8,21 +8,17 @@ most ten strata were chosen on seven data sets and judged on eight others
 """
 
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
 from sarlearn._engine.survey import Strata, rows_needed, strata_of
 from sarlearn._validation import check_audit, check_weights, encode_labels, encode_new_labels
-from sarlearn._view.notebook import table_html
 from sarlearn._view.refits import check_count, generators
 from sarlearn._words import counted
 from sarlearn.backends import refuse_dask
 
 __all__ = ["class_prior_from_audit", "suggest_audit"]
 
-# Rows that a notebook shows.
-SHOWN = 10
 UNIFORM_PART = 0.5
 MAX_STRATA = 10
 # A stratum that was asked this often has a score interval that holds; with half as many the
@@ -79,11 +75,7 @@ class AuditSuggestion:
             "prior under 5 points."
         )
 
-    def _repr_html_(self) -> str:
-        header = ["row", "posterior", "chance of being drawn", "stratum"]
-        columns = zip(self.rows, self.posterior, self.probability, self.stratum, strict=True)
-        rows = [[f"{r}", f"{q:.1%}", f"{p:.2%}", f"{h + 1}"] for r, q, p, h in columns]
-        return f"<p>{escape(str(self))}</p>{table_html(header, rows[:SHOWN])}"
+    __repr__ = __str__
 
     def answers(self, found) -> dict[str, np.ndarray]:
         """Answers in the form that ``fit`` takes, together with those of earlier rounds.
@@ -339,9 +331,6 @@ class AuditEstimate:
         if not 0 < width < 1:
             raise ValueError(f"width must lie between 0 and 1; got {width!r}.")
         return rows_needed(self._strata, width, self.level)
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self}</p>"
 
     def __str__(self) -> str:
         low, high = self.interval

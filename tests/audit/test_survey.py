@@ -207,8 +207,7 @@ def test_suggestions_of_a_second_round_leave_out_the_first():
     X = q[:, None]
     first = suggest_audit(Oracle(q), X, s.astype(int), n=40, random_state=0)
     assert str(first).startswith(f"40 rows to check, in this order: {first.rows[0]}, ")
-    assert f"about {first.rows_needed()} checked rows" in first._repr_html_()
-    assert first._repr_html_().count("<tr>") == 11  # not all of them
+    assert f"about {first.rows_needed()} checked rows" in repr(first)
     answers = first.answers(y[first.rows])
     second = suggest_audit(Oracle(q), X, s.astype(int), n=40, random_state=1, **answers)
     assert second.round == 2

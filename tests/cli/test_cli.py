@@ -100,7 +100,7 @@ def test_fit_by_default_says_how_sure_it_is(call, folder):
     assert second.class_prior_ != first.class_prior_  # other folds
 
 
-def test_labels_that_pin_nothing_down_are_cautioned_of(sketched, call, folder):
+def test_labels_that_pin_nothing_down_are_cautioned_of(call, folder):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(300, 3)), columns=["a", "b", "c"])
     table["s"] = (rng.random(300) < 0.2 + 0.1 * (table["a"] > 0)).astype(int)
@@ -119,7 +119,7 @@ def test_labels_that_pin_nothing_down_are_cautioned_of(sketched, call, folder):
     assert json.loads(out)["verdict"]["kind"] == "open"
 
 
-def test_a_range_is_of_the_rows_of_the_fit(sketched, call, folder):
+def test_a_range_is_of_the_rows_of_the_fit(call, folder):
     pd.read_csv(folder / "patients.csv", dtype=str).head(700).to_csv(
         folder / "part.csv", index=False
     )

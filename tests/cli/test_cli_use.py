@@ -151,7 +151,7 @@ def test_predict_tells_of_unknown_values(call, folder):
     )
 
 
-def test_report_on_a_saved_model(sketched, call, folder):
+def test_report_on_a_saved_model(call, folder):
     code, out, _ = call("report", "model.skops", "patients.csv", "-o", "again.html")
     assert code == 0
     assert out.rstrip().endswith("Wrote again.html.")
@@ -165,7 +165,7 @@ def test_report_on_a_saved_model(sketched, call, folder):
     )
 
 
-def test_models_made_in_python(sketched, call, folder):
+def test_models_made_in_python(call, folder):
     data = make_pu(400, 3)
     frame = pd.DataFrame(data.X, columns=["a", "b", "c"]).assign(s=data.s, other="x")
     frame.to_csv(folder / "abc.csv", index=False)

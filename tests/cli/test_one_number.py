@@ -50,14 +50,14 @@ def numbers(summary):
     }
 
 
-def test_json_of_fit_and_report(call, folder, fitted, truth, sketched):
+def test_json_of_fit_and_report(call, folder, fitted, truth):
     code, out, err = call("report", "model.skops", "patients.csv", "-o", "one.html", "--json")
     assert code == 0, err
     reported = json.loads(out)
     for found in (fitted, reported):
         for name, value in numbers(found).items():
             assert value == pytest.approx(truth[name]), name
-        last = found["review"]["steps"][-1]
+        last = found["review"][-1]
         assert last["expected"] == pytest.approx(truth["hidden"])
         assert [last["low"], last["high"]] == pytest.approx(truth["ends"])
         for attribute in found["propensity"]["attributes"]:
@@ -147,7 +147,7 @@ def test_a_weighted_fit(call, folder, table):
     }
     for name, value in numbers(found).items():
         assert value == pytest.approx(expected[name]), name
-    assert found["review"]["steps"][-1]["expected"] == pytest.approx(expected["hidden"])
+    assert found["review"][-1]["expected"] == pytest.approx(expected["hidden"])
     code, out, err = call("predict", "w.skops", "weighted.csv", "-o", "w.csv", "--json")
     assert code == 0, err
     assert json.loads(out)["expected_hidden_positives"] == pytest.approx(expected["hidden"])

@@ -177,10 +177,7 @@ def test_a_table_has_its_own_units():
         "age",
         "chance that a positive is labelled",
     ]
-    html = found._repr_html_()
-    assert "<td" in html
-    assert "<svg" in html
-    assert "least where plan is" in html
+    assert "least where plan is" in repr(found)
 
 
 def test_tables_of_polars():

@@ -105,7 +105,7 @@ def test_the_page_is_quiet_and_fits(browser, pages, name, width, theme):
         """
         const wide = [];
         for (const element of document.querySelectorAll('body *')) {
-          if (element.closest('.scroll') || element.closest('svg')) continue;
+          if (element.closest('.scroll')) continue;
           const box = element.getBoundingClientRect();
           if (box.width && (box.right > innerWidth + 0.5 || box.left < -0.5))
             wide.push(element.outerHTML.slice(0, 80));
@@ -115,32 +115,11 @@ def test_the_page_is_quiet_and_fits(browser, pages, name, width, theme):
     )
     assert outside == []
     sizes = browser.execute_script(
-        "return [...document.querySelectorAll('svg')].map(s => {"
-        "const b = s.getBoundingClientRect(); return [b.width, b.height]})"
+        "return [...document.querySelectorAll('td.stacked .known')].map("
+        "b => b.getBoundingClientRect().height)"
     )
-    assert len(sizes) == 3
-    assert all(wide > 200 and high > 40 for wide, high in sizes)
-
-
-@pytest.mark.parametrize("name", ["ordinary", "hostile"])
-def test_figures_are_drawn_within_their_frames(browser, pages, name):
-    """Text of a figure lies within it, give or take what fonts differ by, and is not cut."""
-    show(browser, pages / f"{name}.html", 1280, "light")
-    outside = browser.execute_script(
-        """
-        const out = [];
-        for (const svg of document.querySelectorAll('svg')) {
-          const frame = svg.getBoundingClientRect();
-          for (const text of svg.querySelectorAll('text')) {
-            const box = text.getBoundingClientRect();
-            if (box.left < frame.left - 14 || box.right > frame.right + 14)
-              out.push(text.textContent);
-          }
-        }
-        return out;
-        """
-    )
-    assert outside == []
+    assert len(sizes) > 10
+    assert all(high > 10 for high in sizes)
 
 
 def test_themes_differ_and_text_can_be_read(browser, pages):
@@ -158,13 +137,11 @@ def test_themes_differ_and_text_can_be_read(browser, pages):
               }
             };
             for (const q of ['h1', '.verdict p', '.word', '.finding', '.kicker', '.tile dt',
-                             '.ends-of', '.note, .intro', 'nav a', 'thead th', 'td', 'figcaption',
+                             '.ends-of', '.note, .intro', 'nav a', 'thead th', 'td',
                              '.facts dt', '.plain li', 'code', 'summary']) {
               const e = document.querySelector(q);
               found.push([q, getComputedStyle(e).color, solid(e)]);
             }
-            const text = document.querySelector('svg text');
-            found.push(['svg text', getComputedStyle(text).fill, solid(text)]);
             return found;
             """
         )
@@ -194,7 +171,7 @@ def test_the_hostile_table_is_shown_and_never_run(browser, pages):
     assert "🦄" in text
     assert "$x_1^2$ & \"quotes\" 'single'" in text
     drawn = browser.execute_script(
-        "return [...document.querySelectorAll('svg text')].map(t => t.textContent)"
+        "return [...document.querySelectorAll('.bars th')].map(t => t.textContent)"
     )
     assert "🔥" in text
     assert any("<script>" in label for label in drawn)
@@ -315,7 +292,7 @@ def test_no_heading_is_stranded_in_print(browser, pages, tmp_path):
         assert [part for part in begun if len(part) > 10] == []
 
 
-def test_in_a_notebook_the_page_stands_in_a_frame(sketched, browser, pages, tmp_path):
+def test_in_a_notebook_the_page_stands_in_a_frame(browser, pages, tmp_path):
     table = patients(300)[0]
     model = sarem_of_table(["plan"], drop=["patient_id", "diagnosed"], tol=1e-2)
     model.fit(table, table["diagnosed"])

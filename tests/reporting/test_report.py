@@ -11,7 +11,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from conftest import make_pu
 from sarlearn import SAREMClassifier
-from sarlearn._view.notebook import inline
 from sarlearn._view.parts import take_apart
 from sarlearn.exceptions import DataWarning, TrustWarning
 from sarlearn.reporting import Report, report, summarize, words
@@ -113,7 +112,7 @@ def test_the_class_prior_under_scar_is_that_of_a_refit(table, page):
     assert f"would be {found:.1%}" in page.to_dict()["text"]["comparison"]
 
 
-def test_large_tables_are_compared_on_a_sample(sketched, table, model, monkeypatch):
+def test_large_tables_are_compared_on_a_sample(table, model, monkeypatch):
     monkeypatch.setattr(sys.modules["sarlearn.reporting.summarize"], "MAX_SCAR_ROWS", 500)
     table = table.head(800)
     labelled = table["diagnosed"].to_numpy() == 1
@@ -147,16 +146,13 @@ def test_the_page_needs_nothing_else(page):
     assert "://" not in html
     ids = [value for _, key, value in found.attributes if key == "id"]
     assert len(ids) == len(set(ids))
-    labels = [v for _, key, v in found.attributes if key == "aria-label"]
-    assert any(v.startswith("Bars: observed and expected labels, by tenth") for v in labels)
-    assert found.tags.count("svg") == 3
+    assert "svg" not in found.tags
     assert "constant" not in page.to_dict()["data"]["left_out"]  # not a column of the model
 
 
 def test_the_page_follows_the_theme(page):
-    drawings = re.findall(r"<svg.*?</svg>", page.to_html(), flags=re.DOTALL)
-    colours = set(re.findall(r"#[0-9a-f]{6}", " ".join(drawings)))
-    assert colours == set()
+    body = page.to_html().partition("<body>")[2]
+    assert re.findall(r"style=[^>]*#[0-9a-f]{3,6}", body) == []
     assert "prefers-color-scheme: dark" in page.to_html()
 
 
@@ -190,14 +186,7 @@ def test_user_text_is_shown_never_run(tmp_path):
     assert "49" not in re.findall(r"value \d+ (\d+)", text)
 
 
-def test_text_in_drawings_is_left_alone():
-    text = '<text>#0072b2 id="a"</text></svg>'
-    svg = '<svg viewBox="0 0 1 1" x="1"><g id="a" style="fill: #0072b2"/>' + text
-    expected = '<svg viewBox="0 0 1 1"><g id="k-a" style="fill: var(--c1)"/>' + text
-    assert inline(svg, "k", {"#0072b2": "var(--c1)"}) == expected
-
-
-def test_arrays_and_names(sketched):
+def test_arrays_and_names():
     data = make_pu(3000, 4, discrete=True, scale=4)
     model = SAREMClassifier([0, 1]).fit(data.X, data.s)
     page = report(model, data.X, data.s, feature_names=["a", "b", "c", "d"], top=3)
@@ -210,7 +199,7 @@ def test_arrays_and_names(sketched):
         report(model, data.X, data.s, ids=[1, 2])
 
 
-def test_scar_models_and_other_classifiers(sketched):
+def test_scar_models_and_other_classifiers():
     data = make_pu(400, 4)
     boosting = HistGradientBoostingClassifier(max_iter=3, max_bins=8, early_stopping=False)
     model = SAREMClassifier(classifier=boosting, tol=0.1).fit(data.X, data.s)
@@ -292,7 +281,7 @@ def test_headlines(page):
     assert words.headline(none).startswith("Nearly none of the")
 
 
-def test_many_propensity_columns(sketched):
+def test_many_propensity_columns():
     data = make_pu(900, 16)
     model = SAREMClassifier(range(14)).fit(data.X, data.s)
     page = report(model, data.X, data.s)
@@ -302,5 +291,5 @@ def test_many_propensity_columns(sketched):
 
 def test_the_extra_is_named_where_jinja_is_missing(monkeypatch, page):
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
-    with pytest.raises(ImportError, match="pip install jinja2 matplotlib"):
+    with pytest.raises(ImportError, match="pip install jinja2"):
         Report(page.to_dict()).to_html()

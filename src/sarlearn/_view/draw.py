@@ -8,7 +8,6 @@ from sarlearn._view.style import (
     BLUE,
     MUTED,
     ORANGE,
-    as_count,
     as_number,
     as_percent,
     name_rows,
@@ -80,55 +79,6 @@ def draw_band(ax, values, estimate, low, high, *, x_label: str, y_label: str) ->
     as_number(ax.xaxis)
     ax.set_xlabel(x_label).set_parse_math(False)
     ax.set_ylabel(y_label)
-    tidy(ax)
-
-
-def draw_review(ax, review: dict, source: str) -> None:
-    """Expected positives by number of rows looked at, with the range where one is known."""
-    if review["low"] is not None:
-        ax.fill_between(
-            review["checked"],
-            review["low"],
-            review["high"],
-            color=BLUE,
-            alpha=0.18,
-            linewidth=0,
-            label=f"range, by {source}",
-        )
-    ax.plot(review["checked"], review["expected"], color=BLUE, linewidth=2, label="expected")
-    last = review["checked"][-1]
-    ax.plot([0, last], [0, review["expected"][-1]], "--", color=MUTED, linewidth=1)
-    ax.annotate(
-        "in random order",
-        (last * 0.72, review["expected"][-1] * 0.72),
-        xytext=(4, -4),
-        textcoords="offset points",
-        va="top",
-        fontsize="small",
-    )
-    ax.set_xlim(0, last)
-    ax.set_ylim(bottom=0)
-    for axis in (ax.xaxis, ax.yaxis):
-        as_count(axis)
-    ax.locator_params(axis="x", nbins=5)
-    ax.set_xlabel("first rows of the list")
-    ax.set_ylabel("expected to be positive")
-    if review["low"] is not None:
-        ax.legend(**BELOW)
-    tidy(ax)
-
-
-def draw_label_fit(ax, rows: Sequence[dict]) -> None:
-    """Labels observed (bars) and expected (marks) by tenth of the rows, by class probability."""
-    place = np.arange(len(rows))
-    ax.bar(place, [row["observed"] for row in rows], color=BLUE, width=0.7, label="observed")
-    expected = [row["expected"] for row in rows]
-    ax.plot(place, expected, "D", color=ORANGE, markersize=5, label="expected")
-    ax.set_xticks(place, [f"{row['probability']:.0%}" for row in rows])
-    as_count(ax.yaxis)
-    ax.set_xlabel("class probability, mean of each tenth of the rows")
-    ax.set_ylabel("labels")
-    ax.legend(**BELOW)
     tidy(ax)
 
 

@@ -53,18 +53,13 @@ def tidy(ax, *, grid: str = "y") -> None:
 
 
 def as_percent(axis) -> None:
-    """Label an axis of probabilities 10 %, 1 %, 0.1 %: as few digits as it takes."""
+    """Label an axis of probabilities 10%, 1%, 0.1%: as few digits as it takes."""
     axis.set_major_formatter(lambda value, _: f"{100 * value:.4g}%")
 
 
 def as_number(axis) -> None:
     """Label an axis of numbers without powers of ten."""
     axis.set_major_formatter(lambda value, _: number_text(value))
-
-
-def as_count(axis) -> None:
-    """Label an axis of counts as text has them: 1,000."""
-    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
 def name_rows(ax, places, names) -> None:

@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sarlearn._compat import safe_indexing
 from sarlearn._validation import check_groups
 from sarlearn._view.draw import draw_band, draw_intervals
-from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import FEW_VALUES, take_apart, value_text
 from sarlearn._view.refits import check_count, generators, run_all
 from sarlearn._view.style import new_axes, panels, shorten
@@ -29,7 +28,7 @@ MAX_CATEGORIES, CURVE_POINTS = 12, 20
 
 
 @dataclass
-class BootstrapResult(ShownInNotebooks):
+class BootstrapResult:
     """What :func:`bootstrap` found; ``print`` gives the main intervals in words.
 
     Attributes
@@ -132,6 +131,8 @@ class BootstrapResult(ShownInNotebooks):
             )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def _features(self) -> list[str]:
         """The propensity attributes, as the user knows them."""
         return list(dict.fromkeys(feature for feature, _ in self.curve_points))
@@ -152,16 +153,6 @@ class BootstrapResult(ShownInNotebooks):
             f"greatest where it is {chance(most)}."
         )
 
-    def _table(self):
-        rows = [
-            (name, f"{value:.1%}", f"{low:.1%} to {high:.1%}")
-            for name, value, low, high in self._shares()
-        ]
-        return ("quantity", "estimate", "95% interval"), rows
-
-    def _figure_height(self) -> float:
-        return 1.4 + 2.2 * len(self._features())
-
     def _shares(self) -> list[tuple[str, float, float, float]]:
         names = {
             "class_prior": "share of positives",
@@ -181,7 +172,8 @@ class BootstrapResult(ShownInNotebooks):
         Takes the place of ``ax``, or a new figure; returns the axes, one for the two shares and
         one for each propensity attribute.
         """
-        features, ax = self._features(), new_axes(ax, self._figure_height())
+        features = self._features()
+        ax = new_axes(ax, 1.4 + 2.2 * len(features))
         drawn = panels(ax, [1.0, *[2.2] * len(features)])
         draw_intervals(drawn[0], self._shares(), "share, with its 95% interval")
         low, high = self.interval("propensity_curve")

@@ -10,7 +10,6 @@ from sarlearn._engine.joint import JointLogistic
 from sarlearn._engine.rows import moderate
 from sarlearn._validation import check_groups
 from sarlearn._view.draw import draw_null
-from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.refits import (
     check_count,
     check_positive,
@@ -30,7 +29,7 @@ BLIND_SPOT = (
 
 
 @dataclass
-class SCARTestResult(ShownInNotebooks):
+class SCARTestResult:
     """What :func:`scar_test` found; ``print`` gives it in words.
 
     Attributes
@@ -61,6 +60,8 @@ class SCARTestResult(ShownInNotebooks):
             f"{len(self.null_statistics)} simulated data sets). {BLIND_SPOT}"
         )
 
+    __repr__ = __str__
+
     def _verdict(self) -> str:
         if self.p_value <= 0.01:
             return "The labels speak clearly against the assumption (SCAR)"
@@ -77,14 +78,6 @@ class SCARTestResult(ShownInNotebooks):
         ax = new_axes(ax)
         draw_null(ax, self.null_statistics, self.statistic)
         return ax
-
-    def _table(self):
-        rows = [
-            ("p-value", self._p_text().removeprefix("= ")),
-            ("likelihood ratio", f"{self.statistic:.1f}"),
-            ("simulated data sets", f"{len(self.null_statistics):,}"),
-        ]
-        return ("", "value"), rows
 
 
 def scar_test(

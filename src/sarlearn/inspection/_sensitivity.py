@@ -10,7 +10,6 @@ from scipy.special import logit
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.label_model import LabelModel, Penalties
 from sarlearn._view.draw import draw_choices
-from sarlearn._view.notebook import ShownInNotebooks
 from sarlearn._view.parts import Parts, take_apart
 from sarlearn._view.refits import check_positive
 from sarlearn._view.style import new_axes
@@ -45,7 +44,7 @@ class ScaledPropensity:
 
 
 @dataclass
-class SensitivityResult(ShownInNotebooks):
+class SensitivityResult:
     """What :func:`sensitivity` found; ``print`` gives it in words.
 
     Attributes
@@ -81,6 +80,8 @@ class SensitivityResult(ShownInNotebooks):
             )
         return text
 
+    __repr__ = __str__
+
     def plot(self, ax=None):
         """Draw the class prior under every choice, from low to high, beside the model's."""
         rows = [(f"propensities × {row.factor:.2f}", row.class_prior) for row in self.scaled]
@@ -88,16 +89,6 @@ class SensitivityResult(ShownInNotebooks):
             ax = new_axes(None, height=1.6 + 0.3 * len(rows))
         draw_choices(ax, rows, self.class_prior)
         return ax
-
-    def _figure_height(self) -> float:
-        return 1.4 + 0.26 * len(self.scaled)
-
-    def _table(self):
-        rows = [
-            (f"{row.factor:.2f}", f"{row.class_prior:.1%}", f"{row.precision:.1%}")
-            for row in self.scaled
-        ]
-        return ("propensities times", "class prior", "precision"), rows
 
 
 def sensitivity(

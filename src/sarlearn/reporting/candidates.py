@@ -10,9 +10,8 @@ from sarlearn._view.parts import Parts
 from sarlearn.reporting.effects import Z_95
 
 MAX_REASONS = 3
-# Rows that an attribute's value is compared with, and rows predicted at once.
+# Rows that an attribute's value is compared with.
 N_BACKGROUND = 40
-N_CURVE = 80
 MAX_DEPTHS = 9
 
 
@@ -86,40 +85,29 @@ def _logit(parts: Parts, matrix: np.ndarray) -> np.ndarray:
     return logit(np.clip(f, 1e-12, 1 - 1e-12))
 
 
-def review(hidden: list[np.ndarray], weight: np.ndarray) -> dict[str, Any]:
-    """What checking the unlabelled rows should find, most probable first.
+def review(hidden: list[np.ndarray], weight: np.ndarray) -> list[dict[str, Any]]:
+    """What checking the unlabelled rows should find, most probable first, at round numbers.
 
     ``hidden`` holds the posteriors of the unlabelled rows, and the same at the two ends of the
     range where there is one; ``weight`` is how many rows each stands for. Gives ``checked``,
-    ``expected``, ``low`` and ``high`` of a curve, and at round numbers as a list of ``steps``.
+    ``expected``, and ``low`` and ``high`` where there is a range.
     """
     order = np.argsort(-hidden[0], kind="stable")
     checked = np.concatenate([[0.0], np.cumsum(weight[order])])
-    cumulated = [
-        np.concatenate([[0.0], np.cumsum((weight * each)[order])])
+    depths = _round_depths(round(checked[-1]))
+    expected, *ends, variance = (
+        np.interp(depths, checked, np.concatenate([[0.0], np.cumsum((weight * each)[order])]))
         for each in [*hidden, hidden[0] * (1 - hidden[0])]
-    ]
-    expected, *ends, variance = cumulated
-    sums = {"expected": expected}
+    )
+    found = {"checked": depths, "expected": expected}
     if ends:
         # Which of the rows checked are positive is chance, too; of all rows the range is known.
-        noise = Z_95 * np.sqrt(variance * (1 - checked / max(checked[-1], 1.0)))
+        noise = Z_95 * np.sqrt(variance * (1 - depths / max(checked[-1], 1.0)))
         below, above = (np.hypot(end - expected, noise) for end in ends)
-        sums["low"] = np.clip(expected - below, 0.0, checked)
-        sums["high"] = np.clip(expected + above, 0.0, checked)
-
-    def at(depths) -> dict[str, Any]:
-        return {name: np.interp(depths, checked, found) for name, found in sums.items()}
-
-    depths, steps = np.linspace(0, checked[-1], N_CURVE), _round_depths(round(checked[-1]))
-    found = {name: values.tolist() for name, values in at(steps).items()}
-    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
-    return {
-        "checked": depths,
-        **dict.fromkeys(("expected", "low", "high")),
-        **at(depths),
-        "steps": [{"checked": depth, **row} for depth, row in zip(steps, rows, strict=True)],
-    }
+        found["low"] = np.clip(expected - below, 0.0, depths)
+        found["high"] = np.clip(expected + above, 0.0, depths)
+    rows = zip(*(values.tolist() for values in found.values()), strict=True)
+    return [dict(zip(found, row, strict=True)) for row in rows]
 
 
 def shifted(posterior: np.ndarray, total: float, weight: np.ndarray) -> np.ndarray:
@@ -131,8 +119,8 @@ def shifted(posterior: np.ndarray, total: float, weight: np.ndarray) -> np.ndarr
     return expit(score + shift_for_mean(mean_of_sigmoids(score, weight), mean, tol=1e-14))
 
 
-def _round_depths(n_rows: int) -> list[int]:
+def _round_depths(n_rows: int) -> np.ndarray:
     """10, 20, 50, 100 and so on, and all rows."""
     series = [m * 10**k for k in range(1, 12) for m in (1, 2, 5)]
     depths = [depth for depth in series if depth < n_rows][: MAX_DEPTHS - 1]
-    return [*depths, n_rows]
+    return np.array([*depths, n_rows])

@@ -4,7 +4,6 @@ from functools import cache
 from typing import Any
 
 from sarlearn._words import about, number_text, odds_sentence
-from sarlearn.reporting.figures import figures
 from sarlearn.reporting.words import ends_text, most_overlooked, nothing_said
 
 MAX_NAME = 90
@@ -43,14 +42,9 @@ def render(summary: dict[str, Any]) -> str:
     True
     """
     try:
-        import jinja2  # noqa: F401  only to tell of both at once
-        import matplotlib  # noqa: F401
+        import jinja2  # noqa: F401
     except ImportError as error:
-        raise ImportError(
-            "Reports need Jinja2 and matplotlib: pip install jinja2 matplotlib."
-        ) from error
-    # The drawings are our own and escape text themselves; everything else Jinja escapes.
-    drawn = {key: _safe(value) for key, value in figures(summary).items()}
+        raise ImportError("Reports need Jinja2: pip install jinja2.") from error
     overlooked, _ = most_overlooked(summary) or (None, None)
     return (
         _environment()
@@ -58,7 +52,6 @@ def render(summary: dict[str, Any]) -> str:
         .render(
             **summary,
             contents=_contents(summary),
-            figures=drawn,
             overlooked=overlooked,
         )
     )
@@ -103,12 +96,6 @@ def _longest(attribute: dict[str, Any]) -> float:
     return max(
         1.0, *(g["labelled"] + (g["ends"] or [g["hidden"]])[-1] for g in attribute["groups"])
     )
-
-
-def _safe(figure: dict[str, Any]) -> dict[str, Any]:
-    from markupsafe import Markup
-
-    return {**figure, "svg": Markup(figure["svg"])}
 
 
 def _count(number: float) -> str:

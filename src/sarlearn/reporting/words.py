@@ -225,7 +225,7 @@ def group_text(attribute: dict[str, Any], group: dict[str, Any]) -> str:
 
 def review_sentence(summary: dict[str, Any]) -> str:
     """What looking at the first rows should find."""
-    step = min(summary["review"]["steps"], key=lambda row: abs(row["checked"] - FIRST))
+    step = min(summary["review"], key=lambda row: abs(row["checked"] - FIRST))
     nouns = summary["nouns"]
     text = (
         f"Of the {step['checked']:,} unlabelled {nouns['rows']} ranked highest, about "
@@ -450,9 +450,3 @@ def _what_determines(certainty: dict[str, Any] | None) -> str:
         "Somewhere in the table are rows that are surely positive; without them, a common class "
         "labelled rarely looks the same as a rare class labelled often."
     )
-
-
-def range_source(certainty: dict[str, Any] | None) -> str:
-    """What the range of the class prior comes from."""
-    by_design = certainty is not None and certainty["by_design"]
-    return "the checked rows" if by_design else "the labels"
