@@ -50,14 +50,14 @@ for name, score, colour in (
 left.plot([0, shown], [0, shown], ":", color="#808080", label="every one ill")
 left.set_xlabel("patients examined")
 left.set_ylabel("ill among them")
-left.legend(frameon=False)
+left.legend(loc="upper left", frameon=False)
 for value, name in enumerate(("not insured", "insured")):
     rows = waiting[X["insured"].to_numpy()[waiting] == value]
     right.hist(posterior[rows], bins=40, histtype="step", label=name)
 right.set_yscale("log")
 right.set_xlabel("posterior probability of being ill")
 right.set_ylabel("undiagnosed patients")
-right.legend(frameon=False)
+right.legend(loc="upper right", frameon=False)
 
 # %%
 # What to expect of the list is known beforehand: the posteriors, added up from the top.
