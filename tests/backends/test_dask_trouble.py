@@ -1,6 +1,5 @@
 """Trouble on Dask: workers that go, interrupts, bad input in some partition."""
 
-import concurrent.futures
 import gc
 import os
 import signal
@@ -24,7 +23,6 @@ from dask_tools import (
 )
 from sarlearn import KnownPropensityClassifier, SAREMClassifier
 from sarlearn.backends import dask_read as _partitions
-from sarlearn.backends import dask_rows as _dask
 from sarlearn.classifiers import base, sar
 from sarlearn.priors import BestBinEstimator, ElkanNoto
 
@@ -99,43 +97,11 @@ def test_our_learner_loses_a_worker(kills, at_iteration, monkeypatch):
     )
 
 
-def send_home(cluster, client) -> None:
-    """Its workers are gone when this returns, not some time later."""
-    cluster.scale(0)
-    while client.nthreads():
-        time.sleep(0.05)
-
-
-def test_all_workers_gone_is_told(at_iteration, monkeypatch, tmp_path):
-    monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
-    monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
-    with a_cluster(tmp_path, 1) as (cluster, client):
-        at_iteration(lambda: send_home(cluster, client))
-        with pytest.raises(RuntimeError, match="no worker"):
-            sar_em(continuous.columns).fit(cut(continuous.X, 7), continuous.s)
-
-
-def test_results_lost_before_they_are_fetched_are_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(_dask, "WATCH_SECONDS", 0.5)
-    monkeypatch.setattr(_dask, "LONELY_SECONDS", 1.5)
-    with a_cluster(tmp_path, 1) as (cluster, client):
-        futures, fetch = client.map(abs, [-1, -2]), client.gather
-        assert _dask._results(client, futures) == [1, 2]
-
-        def too_late(*arguments, **settings):
-            send_home(cluster, client)
-            return fetch(*arguments, **settings)
-
-        monkeypatch.setattr(client, "gather", too_late)
-        with pytest.raises(RuntimeError, match="no worker"):
-            _dask._results(client, futures)
-
-
 @pytest.mark.parametrize("moment", ["tasks were sent", "results are waited for"])
 def test_an_interrupt_leaves_nothing_behind(moment, at_iteration, client, monkeypatch):
     """At moments of its own: Python swallows one that comes at the end of some object."""
     sent = moment == "tasks were sent"
-    owner, name = (client, "get") if sent else (concurrent.futures, "wait")
+    owner, name = client, "get" if sent else "gather"
     call = getattr(owner, name)
 
     def interrupted(*arguments, **settings):

@@ -2,10 +2,10 @@
 
 import copy
 import os
-import queue
 import re
-import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -294,37 +294,12 @@ def rechunked(batches: Iterable, n_rows: int) -> Iterator:
 
 def ahead(items: Iterator) -> Iterator:
     """The same items, made in a thread while earlier ones are worked on."""
-    made: queue.Queue = queue.Queue(AHEAD)
-    stop, end = threading.Event(), object()
-
-    def put(item) -> bool:
-        while not stop.is_set():
-            try:
-                made.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def work() -> None:
-        try:
-            for item in items:
-                if not put((item, None)):
-                    return
-            put((end, None))
-        except BaseException as error:  # raised where the item is wanted
-            put((end, error))
-
-    thread = threading.Thread(target=work, name="sarlearn-read-ahead", daemon=True)
-    thread.start()
+    end = object()
+    pool = ThreadPoolExecutor(1, thread_name_prefix="sarlearn-read-ahead")
     try:
-        while True:
-            item, error = made.get()
-            if error is not None:
-                raise error
-            if item is end:
-                return
+        waiting = deque(pool.submit(next, items, end) for _ in range(AHEAD))
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(pool.submit(next, items, end))
             yield item
     finally:
-        stop.set()
-        thread.join()
+        pool.shutdown(cancel_futures=True)

@@ -34,8 +34,6 @@ from sarlearn.backends.memory import free_memory
 FAN_IN = 8
 # Smaller parts of a step are tried this many at a time: a pass costs more than they do.
 TRIES = 4
-# Seconds between looks at a cluster that has not answered, and without any worker before giving up.
-WATCH_SECONDS, LONELY_SECONDS = 5.0, 30.0
 
 
 # -- the cluster --------------------------------------------------------------------------------
@@ -55,7 +53,7 @@ def compute(graph: dict, keys: list) -> list:
     futures: list = []
     try:
         futures = client.get(graph, keys, sync=False)
-        return _results(client, futures)
+        return client.gather(futures)
     except BaseException as error:
         cancelled = concurrent.futures.CancelledError, asyncio.CancelledError
         if client.status != "running" or isinstance(error, cancelled):
@@ -96,33 +94,6 @@ def threads() -> list[str]:
 
 def _local_get() -> Callable:
     return dask.base.get_scheduler() or dask.threaded.get
-
-
-def _results(client, futures) -> list:
-    """What the futures hold, on this machine; looking after the cluster while it takes long.
-
-    One request that is waited for, not repeated: results may get lost, with their worker, after
-    they were done, and large ones take their time.
-    """
-    from distributed.comm import CommClosedError
-
-    answer = client.gather(futures, asynchronous=True)
-    gathering = asyncio.run_coroutine_threadsafe(answer, client.loop.asyncio_loop)
-    lonely = 0.0
-    while True:
-        if concurrent.futures.wait([gathering], WATCH_SECONDS).done:
-            return gathering.result()
-        if client.status != "running":
-            raise concurrent.futures.CancelledError
-        try:
-            lonely = 0.0 if client.nthreads() else lonely + WATCH_SECONDS
-        except (OSError, CommClosedError, TimeoutError) as error:
-            raise RuntimeError("The Dask scheduler does not answer any more.") from error
-        if lonely >= LONELY_SECONDS:
-            raise RuntimeError(
-                f"The Dask cluster has had no worker for {lonely:.0f} seconds: all have gone. "
-                "Start workers, or look at their logs (memory is the usual cause), and fit again."
-            )
 
 
 def memory() -> float:

@@ -18,7 +18,6 @@ from sarlearn._engine.blocks import Block
 from sarlearn._engine.columns import conditioned
 from sarlearn._engine.em import SAREM, run_to_slope
 from sarlearn._engine.em_any import EstimatorEM, EstimatorSide, run_estimators
-from sarlearn._engine.kernels import logits
 from sarlearn._engine.known import run_known
 from sarlearn._engine.logistic import fit_logistic
 from sarlearn._engine.newton import Iterate
@@ -302,7 +301,7 @@ def _fit_weighting(model, rows: Rows) -> None:
             "since other classifiers take no negative weights."
         )
     total = rows.total_weight()
-    prior = rows.total(_weighted_sum, inverse_targets) / total
+    prior = rows.total(_sum_of_targets) / total
     if prior >= 1:
         raise ValueError(
             f"The mean of s/propensity, which estimates the class prior, is {prior:.3f}; it "
@@ -326,7 +325,8 @@ def _fit_weighting(model, rows: Rows) -> None:
     )
     _store_classifier(model, rows.units.to_user(fit.theta))
     result = EMResult(fit.passes, fit.converged, history.as_dict())
-    mean = rows.total(_weighted_sum, Probabilities(fit.theta)) / total
+    f = expit(rows.matvec(fit.theta[:-1]) + fit.theta[-1])
+    mean = float(np.average(f, weights=rows.column("weights")))
     store_result(model, result, mean, rows.label_share())
 
 
@@ -336,17 +336,5 @@ def inverse_targets(block: Block) -> np.ndarray:
     return np.divide(block.labelled, block.e, out=out, where=block.labelled)
 
 
-class Probabilities:
-    """``P(y=1|x)`` of a block's rows."""
-
-    def __init__(self, theta: np.ndarray):
-        self.theta = theta
-
-    def __call__(self, block: Block) -> np.ndarray:
-        return expit(logits(block.X, self.theta))
-
-
-def _weighted_sum(block: Block, values) -> float:
-    """Sum of what ``values`` gives for each row, by weight."""
-    found = values(block)
-    return float(found.sum() if block.weight is None else found @ block.weight)
+def _sum_of_targets(block: Block) -> float:
+    return float(block.weights @ inverse_targets(block))
