@@ -234,7 +234,12 @@ def test_refits_of_our_learner_keep_what_the_fit_chose():
     X, _, s = make(n=600)
     for named, models in (([2], ("linear", "trees")), ([], ("linear",))):
         model = SARClassifier(named, class_models=models).fit(X, s)
-        again, _ = _Refit(take_apart(model, X), s)(np.ones(600, np.int64))
+        parts, once = take_apart(model, X), np.ones(600, np.int64)
+        again, _ = _Refit(parts, s)(once)
+        assert again.predict_proba(X)[:, 1].mean() == pytest.approx(again.class_prior_, abs=1e-9)
+        bare, _ = _Refit(parts, s, for_rows=False)(once)  # not asked for probabilities of rows
+        assert (bare.class_prior_, bare.posterior_shift_) == (again.class_prior_, 0.0)
+        np.testing.assert_array_equal(bare.phi_, again.phi_)
         assert again.n_iter_ == model.n_iter_
         assert again.choices_.v == model.choices_.v
         assert again.choices_.shares == model.choices_.shares

@@ -24,7 +24,7 @@ from sarlearn._engine.label_model import WIDE, LabelFit, LabelModel, Penalties
 from sarlearn._engine.linear_scores import FoldFit, FoldLogistic, held_out
 from sarlearn._engine.rows import Rows
 from sarlearn._engine.terms import Terms
-from sarlearn._engine.tree_scores import LARGER, PARAMETERS, TreeRows, Trees
+from sarlearn._engine.tree_scores import COARSER, LARGER, PARAMETERS, TreeRows, Trees
 
 # Held-out logits are cut there.
 LIMIT = 12.0
@@ -61,12 +61,15 @@ class Choices:
         Of trees that grow from nothing, and from linear logits.
     shares : list of float
         What these weigh in their average.
+    for_rows : bool
+        Whether refits are asked for probabilities of rows, or for class prior and propensity alone.
     """
 
     starts: list[np.ndarray] = field(default_factory=list)
     v: float | None = None
     rounds: list[int] = field(default_factory=lambda: [0, 0])
     shares: list[float] = field(default_factory=lambda: [1.0, 0.0])
+    for_rows: bool = True
 
 
 @dataclass(frozen=True)
@@ -274,11 +277,12 @@ class Recipe:
         penalties = self._settings.start_penalties(sample.share, p, sample.B.shape[1])
         named = np.isin(sample.columns, sample.attributes)
         claim = replace(penalties, ridge=penalties.ridge * np.where(named, FIRST_CLAIM, 1.0))
-        found = []
+        found, chosen = [], self._settings.chosen
         for k, each in enumerate([claim, penalties] if named.any() else [penalties]):
             model = LabelModel(rows, each)
             begin = self.choices.starts[k] if self.choices.starts else model.start(self.phi)
-            found.append(model.fit(begin))
+            idle = named.any() and chosen is not None and not chosen.shares[k]
+            found.append(model.fit(begin, steps=0 if idle else 100))
             self._settings.report()
         self.choices.starts = [fit.theta for fit in found]
         self._starts = [found[0].phi, found[-1].phi]
@@ -354,6 +358,8 @@ class Recipe:
         sample = self._sample
         seen = sample.labelled, sample.weight, folds, sample.audited
         parameters = LARGER if self._settings.many else PARAMETERS
+        if self._settings.chosen is not None:
+            parameters = parameters | COARSER
         return TreeRows(sample.X, *seen, sample.categorical, parameters)
 
     def _linear_look(self, folds: np.ndarray, k: int) -> Look:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sarlearn._engine.likelihood import sigmoids
 from sarlearn._engine.tree_text import check_text, trees_only
 
 # LightGBM takes smaller values for zero. Differences of larger ones are too large for a number.
@@ -58,6 +59,8 @@ def check_sizes(size: np.ndarray, weight: float, names=None) -> None:
 
 # Many rows afford larger trees, of which fewer are needed.
 LARGER = PARAMETERS | {"num_leaves": 31}
+# Refits are many, and fewer bins take less time.
+COARSER = {"max_bin": 63}
 
 
 @dataclass
@@ -161,9 +164,7 @@ def _objective(rows: TreeRows, train: np.ndarray, e: np.ndarray, start: np.ndarr
     looked_at = None if audited is None else ~np.isnan(audited)
 
     def derivatives(raw, _):
-        not_f = np.exp(-np.clip(raw + start, -350.0, 350.0))
-        f = 1.0 / (1.0 + not_f)
-        not_f *= f
+        f, not_f = sigmoids(raw + start)
         hidden = f * e * not_f
         hidden /= not_f + f * not_e
         gradient, curvature = np.where(labelled, -not_f, hidden), hidden * not_f

@@ -271,7 +271,7 @@ def _store_level(model, given: Input, found: Learned) -> None:
     What posteriors lack for adding up to it, too, is stored beside.
     """
     model.posterior_shift_ = 0.0
-    if np.isnan(model.class_prior_):
+    if np.isnan(model.class_prior_) or not found.fit.choices.for_rows:
         return
     of_class, attributes, rows = found.fit.model, found.attributes, given.rows
     eta = rows.gather(_class_logits, of_class, found.terms, model.classifier_features_)

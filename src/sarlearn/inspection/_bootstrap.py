@@ -1,7 +1,7 @@
 """How sure are the estimates? Bootstrap intervals, in words, as a table, drawn."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -216,9 +216,9 @@ def bootstrap(
     beside the truth.
 
     Refits of :class:`~sarlearn.SARClassifier` keep what the fit chose by held-out labels (the
-    penalty, rounds of boosting and where they begin), which saves most of the time; they hold out
-    the rows of a group together, and rows that were drawn twice. Steps of a pipeline before the
-    last stay as they were fitted.
+    penalty, rounds of boosting and where they begin) and give trees fewer bins, which saves most of
+    the time; they hold out the rows of a group together, and rows that were drawn twice. Steps of a
+    pipeline before the last stay as they were fitted.
 
     Parameters
     ----------
@@ -276,8 +276,8 @@ def bootstrap(
     if n_units <= MOST_UNITS:
         group = first.permutation(np.arange(n_units) % n_groups)
         drawn += [(group != left_out).astype(np.int64) for left_out in range(n_groups)]
-    refit = partial(_quantities, _Refit(parts, labelled, groups), probe, units)
-    found = run_all(refit, drawn, n_jobs, "Bootstrap")
+    refit = _Refit(parts, labelled, groups, for_rows=new is not None)
+    found = run_all(partial(_quantities, refit, probe, units), drawn, n_jobs, "Bootstrap")
     estimates = probe.quantities(parts.final)
     stacked = {name: np.array([q[name] for q, _ in found]) for name in estimates}
     return BootstrapResult(
@@ -347,12 +347,13 @@ class _Probe:
 class _Refit:
     """Refits by ``fit`` itself, on the rows drawn."""
 
-    def __init__(self, parts, labelled, groups=None):
+    def __init__(self, parts, labelled, groups=None, for_rows: bool = True):
         self._model, self._X = clone(parts.final), parts.matrix
         holds_out = isinstance(parts.final, SARClassifier)
         self._groups = groups if holds_out else None
-        # Fits with "auto" name columns of their own; there is no one choice to keep.
-        self._chosen = parts.final.choices_ if holds_out and not parts.auto else None
+        self._chosen = None
+        if holds_out and not parts.auto:  # whose fits name columns of their own: no one choice
+            self._chosen = replace(parts.final.choices_, for_rows=for_rows)
         # These do not tell a row of weight two from two rows; each is then looked at once, which
         # saves a quarter of the time.
         logistic = hasattr(parts.final, "coef_") and hasattr(parts.final, "propensity_coef_")
