@@ -25,7 +25,7 @@ BAD = [
     ([*FIT, "--label", "zzz"], r"no column 'zzz'\. Columns: patient_id, age, plan", 2),
     (
         [*FIT, "--label", "plan"],
-        r"holds 3 values that are not a yes and a no \(basic, full, none\)",
+        r"holds 3 values that are not a yes and a no \(basic, full and none\)",
         2,
     ),
     (
@@ -60,8 +60,8 @@ BAD = [
         2,
     ),
     (["predict", "cut.skops", "patients.csv", "-o", "bad.csv"], r"or it is damaged", 2),
-    (["predict", "model.skops", "three.csv", "-o", "bad.csv"], r"--id: the table has no column", 2),
-    (["predict", "model.skops", "three.csv", "--id", "x", "-o", "bad.csv"], r"no columns 'age'", 2),
+    (["predict", "model.skops", "three.csv", "-o", "bad.csv"], r"no columns 'age'", 2),
+    (["predict", "model.skops", "three.csv", "--id", "nr", "-o", "bad.csv"], r"no column 'nr'", 2),
     (["predict", "model.skops", "new.parquet", "-o", "bad.txt.zip"], r"names no known table", 2),
     (
         ["predict", "model.skops", "patients.csv", "-o", "patients.csv", "--force"],

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sarlearn import load
-from sarlearn._words import about
+from sarlearn._words import VERDICTS, about
 
 COUNT, SHARE = r"[\d,]+", r"\d+\.\d%"
 
@@ -127,6 +127,33 @@ def test_rows_to_check(call, folder, fitted):
     assert json.loads(out)["rows_for_5_points"] == needed
     _, out, _ = call(*given, "--force")
     assert f"about {needed:,} checked rows" in out
+
+
+def test_the_verdict(call, folder, model, fitted):
+    """In JSON, terminal, page and saved model: one word, and one command that does what it says."""
+    name, command = (fitted["verdict"][key] for key in ("name", "command"))
+    assert name == VERDICTS[fitted["certainty"]["word"]] == VERDICTS[model.certainty_]
+    low, high = model.class_prior_range_
+    said = f"{name}: the data are compatible with {low:.1%} to {high:.1%}."
+    assert said in model.summary().splitlines()
+    _, out, _ = call("report", "model.skops", "patients.csv", "-o", "verdict.html")
+    assert f"\n{name}: {fitted['verdict']['reason']}\n" in out
+    assert f"\n  {command}\n" in out
+    page = (folder / "verdict.html").read_text(encoding="utf-8")
+    assert f'<b class="word">{name}.</b> {fitted["verdict"]["reason"]}' in page
+    assert command in page
+    assert call(*command.split()[1:])[0] == 0
+
+
+def test_the_first_rows_as_a_file(call, folder, fitted):
+    """The same rows in the same order as in the report, and as many positives expected of them."""
+    given = ["predict", "model.skops", "patients.csv", "--top", 20, "-o", "twenty.csv", "--json"]
+    told = json.loads(call(*given)[1])
+    first = pd.read_csv(folder / "twenty.csv", dtype={"patient_id": str})
+    assert first["patient_id"].tolist() == [row["id"] for row in fitted["candidates"]["rows"]]
+    (step,) = (step for step in fitted["review"] if step["checked"] == 20)
+    assert told["expected_first"] == pytest.approx(step["expected"])
+    assert first["posterior"].sum() == pytest.approx(step["expected"])
 
 
 def test_a_weighted_fit(call, folder, table):

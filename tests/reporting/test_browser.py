@@ -233,8 +233,9 @@ def test_bars_and_their_ranges_stand_apart(browser, pages, theme):
     if theme == "print":
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     shown = browser.execute_script(
-        "return ['.stacked .known', '.stacked .hidden', '.stacked i', '.card', '.band', '.mark', "
-        "'.range'].map(name => getComputedStyle(document.querySelector(name)).backgroundColor)"
+        "return ['.stacked .known', '.stacked .hidden', '.stacked .line', '.card', '.band', "
+        "'.mark', '.range']"
+        ".map(name => getComputedStyle(document.querySelector(name)).backgroundColor)"
     )
     known, hidden, line, card, band, mark, rest = shown
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

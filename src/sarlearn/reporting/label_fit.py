@@ -25,12 +25,14 @@ def label_fit(parts: Parts, labelled: np.ndarray, predicted: np.ndarray) -> dict
     :func:`~sarlearn.inspection.goodness_of_fit` finds, by kind.
     """
     found = goodness_of(parts, labelled)
-    groups = _groups(parts, labelled, predicted)
+    groups, problems = _groups(parts, labelled, predicted), found.problems_by_kind
+    if getattr(parts.final, "class_prior_by_design_", False):
+        problems.pop("misfit", None)  # checked rows, not labels, say how many are positive
     # By chance one group in any would pass this line one time in twenty (Bonferroni).
     limit = float(norm.isf(0.025 / max(1, len(groups))))
     return {
         "misfit": found.misfit,
-        "problems": found.problems_by_kind,
+        "problems": problems,
         "leaks": found.leaks,
         "by_score": _rows(found.by_score),
         "groups": groups[:MAX_GROUPS],

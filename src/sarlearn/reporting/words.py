@@ -293,9 +293,6 @@ def range_text(summary: dict[str, Any]) -> str:
     )
 
 
-# -- the terminal ----------------------------------------------------------------------------------
-
-
 def brief(summary: dict[str, Any]) -> list[str]:
     """What a command prints: count, verdict, who is overlooked, who first, what to do."""
     verdict, text = summary["verdict"], summary["text"]
