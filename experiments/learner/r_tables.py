@@ -79,6 +79,39 @@ SOURCES = {
     "training": Source("wooldridge", "jtrain3", "train", 0.5),
     "crashes": Source("DAAG", "nassCDS", "dead", "dead", ("injSeverity", "caseid")),
     "verbs": Source("lme4", "VerbAgg", "r2", "Y", ("resp", "id")),
+    "union": Source("plm", "Males", "union", "yes", ("nr",)),
+    "pay": Source("Ecdat", "Wages1", "wage", "median"),
+    "maths": Source("Ecdat", "Star", "tmathssk", "median", ("treadssk", "schidkn")),
+    "schooling": Source("Ecdat", "RetSchool", "wage76", "median"),
+    "windsor": Source("Ecdat", "Housing", "price", "median"),
+    "loan approved": Source("wooldridge", "loanapp", "approve", 0.5, ("action", "reject")),
+    "grades": Source("wooldridge", "gpa2", "colgpa", "median"),
+    "arrested": Source("wooldridge", "crime1", "narr86", 0.5, ("nfarr86", "nparr86")),
+    "released": Source("wooldridge", "recid", "cens", 0.5, ("durat", "ldurat")),
+    "wives": Source("wooldridge", "cps91", "inlf", 0.5, ("earns", "hours", "hrwage", "lwage")),
+    "graduates": Source("wooldridge", "catholic", "hsgrad", 0.5, ("id",)),
+    "botswana": Source("wooldridge", "fertil2", "usemeth", 0.5),
+    "happy": Source("wooldridge", "happiness", "vhappy", 0.5, ("happy",)),
+    "exams": Source("mlmRev", "Exam", "normexam", "median", ("student",)),
+    "tips": Source("modeldata", "taxi", "tip", "yes"),
+    "packages": Source("modeldata", "check_times", "check_time", "median", ("package", "status")),
+    "flights": Source(
+        "nycflights13", "flights", "arr_delay", 15.0, ("dep_time", "dep_delay", "arr_time")
+    ),
+    "storms": Source("dplyr", "storms", "status", "hurricane", ("category", "wind")),
+    "election": Source("stevedata", "TV16", "votetrump", 0.5, ("uid",)),
+    "migrants": Source(
+        "stevedata", "ESS9GB", "immigsent", "median", ("idno", "imbgeco", "imueclt", "imwbcnt")
+    ),
+    "families": Source("AER", "Fertility2", "morekids", "yes"),
+    "hourly pay": Source("AER", "CPSSW8", "earnings", "median"),
+    "hitters": Source("ISLR", "Hitters", "Salary", "median"),
+    "plasma": Source("survival", "mgus2", "death", 0.5, ("id", "futime", "ptime", "pstat")),
+    "germany": Source("COUNT", "rwm1984", "docvis", 0.5),
+    "items": Source("psych", "bfi", "gender", 1.5),
+    "quitters": Source(
+        "causaldata", "nhefs", "qsmk", 0.5, ("seqn", "smkintensity82_71", "wt82", "wt82_71")
+    ),
 }
 
 

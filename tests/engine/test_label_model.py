@@ -12,11 +12,11 @@ from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.known import KnownPrior, PriorPenalty
 from sarlearn._engine.label_model import LabelModel, Penalties
 
-PENALTIES = Penalties(ridge=3.0, towards=0.5, ridge_e=2.0, of_class=6.0, of_labels=5.0)
+PENALTIES = Penalties(3.0, towards=0.5, ridge_e=2.0, of_class=6.0, of_labels=5.0, of_few=4.0)
 NONE = Penalties(ridge=1e-6, ridge_e=1e-6)
 
 
-def made(n=400, seed=0, audits=True, weighted=True, m=2, k=2):
+def made(n=400, seed=0, audits=True, weighted=True, m=2, k=2, share=1.0):
     """Two scores, two attributes, some audits of either class, and weights."""
     rng = np.random.default_rng(seed)
     G, B = rng.normal(size=(n, m)) * 1.5, rng.normal(size=(n, k))
@@ -24,6 +24,7 @@ def made(n=400, seed=0, audits=True, weighted=True, m=2, k=2):
     s = y & (rng.random(n) < expit(B @ np.resize([1.0, -0.5], k)))
     audited = np.where(rng.random(n) < 0.15, y, np.nan) if audits else None
     weight = rng.uniform(0.3, 3.0, n) if weighted else None
+    s &= np.random.default_rng(1).random(n) < share
     return SimpleNamespace(G=G, B=B, y=y, s=s, audited=audited, weight=weight, e=None)
 
 
@@ -57,6 +58,7 @@ def value_of(theta, data, penalties=PENALTIES, prior=None):
     value = w @ np.log(chance)
     value -= penalties.ridge / 2 * np.sum((theta[:m] - penalties.towards) ** 2)
     value += penalties.of_class / 2 * (np.log(p) + np.log(1 - p))
+    value -= penalties.of_few / 2 * max(np.log(p / np.average(data.s, weights=w)) - 2, 0) ** 2
     if data.e is None:
         value -= penalties.ridge_e / 2 * np.sum(theta[m + 1 : m + 1 + k] ** 2)
         value += penalties.of_labels / 2 * (log_expit(theta[-1]) + log_expit(-theta[-1]))
@@ -71,8 +73,10 @@ AWAY = [np.array([0.7, -0.4, 0.3, 1.1, -0.8, 0.6]), np.array([-1.5, 2.0, -2.0, 0
 @pytest.mark.parametrize("theta", AWAY)
 @pytest.mark.parametrize("known_e", [False, True])
 @pytest.mark.parametrize("prior", [None, PriorPenalty(0.3, 0.02)])
-def test_value_and_gradient(theta, known_e, prior):
-    data = made()
+@pytest.mark.parametrize("share", [1.0, 0.15])
+def test_value_and_gradient(theta, known_e, prior, share):
+    """With few labels, too: at one of the points few of the positives would be labelled."""
+    data = made(share=share)
     if known_e:
         data, theta = with_known_e(data), theta[:3]
     model = model_of(data)

@@ -163,13 +163,16 @@ def test_settings_are_heard():
 
 
 def test_penalties_follow_the_table():
-    """Pseudo-counts fade where labels are rare, so that rare classes stay rare; fits of which
+    """Pseudo-counts of classes fade where labels are rare, so that rare classes stay rare, and
+    those of labels double; fits of which
     nobody has named the columns have more; where all are named, they must not take the class's
     place."""
     settings = Settings(pseudo_counts=4.0)
     common, rare = (settings.stack_penalties(share, 2) for share in (0.5, 0.05))
     assert (common.of_class, common.of_labels) == (8.0, 2.0)
-    assert (rare.of_class, rare.of_labels) == (pytest.approx(1.6), 2.0)
+    assert (rare.of_class, rare.of_labels) == (pytest.approx(1.6), pytest.approx(3.6))
+    assert common.of_few == rare.of_few == 3.0
+    assert replace(settings, pseudo_counts=0.0).stack_penalties(0.05, 2).of_few == 0
     assert cautious(settings).stack_penalties(0.5, 2).of_class == 24.0
     one, every = (settings.start_penalties(0.5, 8, named).ridge_e for named in (1, 8))
     assert every > 10 * one

@@ -26,6 +26,9 @@ WIDE = 150
 MAX_STEP = 5.0
 # Nearly no penalty, on intercepts.
 FREE = 1e-8
+# Lower frequencies of labels among the positives are less and less credible: labels that are not
+# explained well do not tell a common class of which few are labelled from a rare one.
+CREDIBLE = np.exp(-2.0)
 # A class prior that is known exactly is approached by penalties of these deviations.
 TIGHTENING = (3e-2, 1e-3, 3e-5)
 
@@ -119,6 +122,8 @@ class Penalties:
     of_class, of_labels : float
         Pseudo-counts: of positives and negatives together, half of each; of labelled and unlabelled
         positives, for the propensity at the mean of its attributes.
+    of_few : float
+        On the square of the log of the label frequency, below where it is credible.
     known : KnownPrior or None
         What is known of the class prior.
     """
@@ -128,6 +133,7 @@ class Penalties:
     ridge_e: float = 3.0
     of_class: float = 0.0
     of_labels: float = 0.0
+    of_few: float = 0.0
     known: KnownPrior | None = None
 
 
@@ -220,19 +226,11 @@ class LabelModel:
         if second:
             sums.information.flat[:: len(theta) + 1] += self._ridge
         prior = min(max(sums.positives / sums.weight, 1e-9), 1 - 1e-9)
-        by_prior, count = sums.by_positives / sums.weight, self._penalties.of_class / 2
-        if count:
-            value += count * (np.log(prior) + np.log1p(-prior))
-            gradient[: m + 1] += count * (1 / prior - 1 / (1 - prior)) * by_prior
-            if second:
-                outer = np.outer(by_prior, by_prior)
-                sums.information[: m + 1, : m + 1] += 2 * count / (prior * (1 - prior)) * outer
-        if self._penalty is not None:
-            mean, deviation = self._penalty
-            value -= ((prior - mean) / deviation) ** 2 / 2
-            gradient[: m + 1] -= (prior - mean) / deviation**2 * by_prior
-            if second:
-                sums.information[: m + 1, : m + 1] += np.outer(by_prior, by_prior) / deviation**2
+        by_prior, (more, slope, curvature) = sums.by_positives / sums.weight, self._of_prior(prior)
+        value += more
+        gradient[: m + 1] += slope * by_prior
+        if second and curvature:
+            sums.information[: m + 1, : m + 1] += curvature * np.outer(by_prior, by_prior)
         count = self._penalties.of_labels / 2
         if count and self._k is not None:
             c = theta[-1]
@@ -241,6 +239,24 @@ class LabelModel:
             if second:
                 sums.information[-1, -1] += 2 * count * expit(c) * expit(-c)
         return value, gradient, sums
+
+    def _of_prior(self, prior: float) -> tuple[float, float, float]:
+        """What the class prior adds to the log-likelihood, its slope, and how curved it is."""
+        penalties, count = self._penalties, self._penalties.of_class / 2
+        value = count * (np.log(prior) + np.log1p(-prior))
+        slope = count * (1 / prior - 1 / (1 - prior))
+        curvature = 2 * count / (prior * (1 - prior))
+        if self._penalty is not None:
+            mean, deviation = self._penalty
+            value -= ((prior - mean) / deviation) ** 2 / 2
+            slope -= (prior - mean) / deviation**2
+            curvature += 1 / deviation**2
+        if penalties.of_few and CREDIBLE * prior > self.share:
+            beyond = np.log(CREDIBLE * prior / self.share)
+            value -= penalties.of_few * beyond**2 / 2
+            slope -= penalties.of_few * beyond / prior
+            curvature += penalties.of_few / prior**2
+        return float(value), float(slope), float(curvature)
 
     def _climb(self, theta: np.ndarray, steps: int, tol: float) -> LabelFit:
         if self._m > WIDE:

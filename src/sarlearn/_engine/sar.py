@@ -103,10 +103,16 @@ class Settings:
         return self._penalties(share, ridge=STACK_RIDGE, towards=1 / m, ridge_e=RIDGE_E)
 
     def _penalties(self, share: float, **ridges) -> Penalties:
-        """With pseudo-counts that fade where labels are rare, so that rare classes stay rare."""
-        count = 2 * self.pseudo_counts
-        of_class = count * min(1.0, 4 * share)
-        return Penalties(**ridges, of_class=of_class, of_labels=count / 4, known=self.known)
+        """With pseudo-counts of classes that fade where labels are rare, so that rare classes stay
+        rare; those of labels count twice as much there."""
+        counts, common = self.pseudo_counts, min(1.0, 4 * share)
+        return Penalties(
+            **ridges,
+            of_class=2 * counts * common,
+            of_labels=counts * (2 - common) / 2,
+            of_few=0.75 * counts,
+            known=self.known,
+        )
 
 
 @dataclass

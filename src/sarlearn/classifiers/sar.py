@@ -54,9 +54,10 @@ class SARClassifier(LearnsPropensity):
         ``standard_error`` of a survey.
     pseudo_counts : float >= 0, default=4.0
         Pseudo-counts of positives and of negatives, fewer where labels are rare, and a quarter as
-        many of labelled and of unlabelled positives. They keep class prior and label frequency from
-        their ends where the labels say little; 0 leaves both to the labels. There are none with
-        audited classes.
+        many of labelled and of unlabelled positives, more where labels are rare. They keep class
+        prior and label frequency from their ends, and the frequency from less than about 0.13,
+        where the labels say little; 0 leaves both to the labels. There are none with audited
+        classes.
     n_folds : int >= 2, default=5
         Folds of the held-out scores. Equal rows, and rows of one group, share a fold.
     n_runs : int >= 1, default=1
