@@ -183,7 +183,6 @@ def clocked() -> list[dict]:
     lines = [line("out-of-fold scores", X.shape, seconds, None, 10, "shared by the next six")]
     on_scores = [
         (ElkanNoto(), 10),
-        (ElkanNoto("e2"), 10),
         (BestBinEstimator(), 1),
         (DEDPUL(), 1),
         (AlphaMax(), 10),

@@ -199,11 +199,7 @@ PRIORS = [
         SEEDED | {"random_state": 2},
         SCORES | {"random_state": [0, 1], "sample_weight": [WEIGHT]},
     ),
-    Case(
-        priors.ElkanNoto,
-        SEEDED | {"variant": "e1"},
-        SCORES | {"variant": ["e2", "e3"]},
-    ),
+    Case(priors.ElkanNoto, SEEDED, SCORES),
     Case(
         priors.KernelMean,
         SEEDED,

@@ -22,7 +22,7 @@ LATER_METHODS = ["DEDPUL", "BBE"]
 N_FOLDS = 5
 # Each is called with random_state; SAR-EM draws nothing.
 ESTIMATORS = {
-    "EN": partial(priors.ElkanNoto, "e1"),
+    "EN": priors.ElkanNoto,
     "PE": priors.PearsonDivergence,
     "pen-L1": priors.PenalizedL1,
     "KM1": partial(priors.KernelMean, "KM1"),

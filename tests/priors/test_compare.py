@@ -14,7 +14,6 @@ from sarlearn.exceptions import DataWarning
 from sarlearn.priors import (
     DEDPUL,
     BestBinEstimator,
-    ElkanNoto,
     KernelMean,
     LearnerPrior,
     TIcE,
@@ -76,7 +75,8 @@ def test_rows_make_a_data_frame(comparison):
 
 def test_disagreement_is_said(data):
     X, s, _ = data
-    chosen = {"low": ElkanNoto("e3"), "high": ElkanNoto("e1")}
+    priors = BestBinEstimator(single_sample=False), BestBinEstimator()
+    chosen = dict(zip(("low", "high"), priors, strict=True))
     with pytest.warns(UserWarning, match=r"disagree by more than 0.1: .*\(low\) to .*\(high\)"):
         found = compare_priors(X, s, chosen, random_state=0)
     assert found.disagree

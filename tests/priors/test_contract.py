@@ -175,7 +175,6 @@ def test_folds_that_do_not_cover_the_rows_are_refused(estimator):
 @pytest.mark.parametrize(
     ("estimator", "wrong"),
     [
-        (ElkanNoto("e4"), "'variant'"),
         (KernelMean("KM3"), "'variant'"),
         (KernelMean(max_rows=5), "'max_rows'"),
         (PenalizedL1(single_sample="no"), "'single_sample'"),

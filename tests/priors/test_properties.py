@@ -36,9 +36,7 @@ FEW = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 ON_SCORES = [
-    ElkanNoto("e1"),
-    ElkanNoto("e2"),
-    ElkanNoto("e3"),
+    ElkanNoto(),
     BestBinEstimator(),
     DEDPUL(),
     AlphaMax(),
@@ -63,8 +61,7 @@ def separable(kappa, n_unlabelled, n_labelled, seed):
 SAR_EM = LearnerPrior(make_pipeline(MinMaxScaler(), SAREMClassifier()))
 # KM answers on a grid one bisection step wide, and from 400 rows.
 SEPARABLE = [
-    (ElkanNoto("e1", random_state=0), 0.02),
-    (ElkanNoto("e2", random_state=0), 0.02),
+    (ElkanNoto(random_state=0), 0.02),
     (BestBinEstimator(random_state=0), 0.02),
     (DEDPUL(random_state=0), 0.02),
     (PearsonDivergence(random_state=0), 0.02),

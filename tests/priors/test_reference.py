@@ -38,9 +38,7 @@ SCORE_METHODS = {
     "BBE": BestBinEstimator(),
     "DEDPUL": DEDPUL(),
     "AlphaMax": AlphaMax(),
-    "EN e1": ElkanNoto("e1"),
-    "EN e2": ElkanNoto("e2"),
-    "EN e3": ElkanNoto("e3"),
+    "EN e1": ElkanNoto(),
 }
 
 
@@ -93,7 +91,7 @@ def test_pearson_divergence_is_near_its_port_and_the_truth():
     assert mean_error(estimates("PE")) <= 0.03
 
 
-@pytest.mark.parametrize("method", ["EN e1", "EN e2", "EN e3", "BBE"])
+@pytest.mark.parametrize("method", ["EN e1", "BBE"])
 def test_methods_on_the_same_scores_give_the_reference_exactly(method):
     found, known = estimates(method), reference(method)
     assert max(abs(found[key] - known[key]) for key in CASES) < 2e-3

@@ -263,7 +263,7 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
         encoder, table = final.reader_, matrix
         matrix, final = encoder.transform(table), copy.copy(final)
         # What it is shown from here on has been read.
-        final.reader_, final.categorical_features = None, encoder.coded()
+        final.reader_, final.categorical_features = None, list(encoder.levels_by_place())
     if not hasattr(final, "predict_propensity"):
         raise TypeError(
             f"{type(final).__name__} has no propensity model (predict_propensity); pass a fitted "

@@ -342,7 +342,7 @@ class SARClassifier(LearnsPropensity):
         names, what = column_names(X), "categorical_features"
         columns = resolve_features(self.categorical_features, names, len(names), what=what)
         self.reader_ = TableEncoder(words=[names[j] for j in columns])
-        return self.reader_.fit_transform(X), self.reader_.coded()
+        return self.reader_.fit_transform(X), list(self.reader_.levels_by_place())
 
     def _codes(self, given: Input, names) -> list[int]:
         """The columns of a matrix that hold codes."""

@@ -1,8 +1,7 @@
-"""Elkan and Noto's three estimators of the label frequency."""
+"""Elkan and Noto's estimator of the label frequency."""
 
 import numpy as np
 
-from sarlearn._compat import StrOptions
 from sarlearn.priors._base import Estimate
 from sarlearn.priors._scores import ScorePriorEstimator
 
@@ -10,21 +9,13 @@ from sarlearn.priors._scores import ScorePriorEstimator
 class ElkanNoto(ScorePriorEstimator):
     """The estimator of Elkan and Noto: the mean score of labelled rows is the label frequency.
 
-    With held-out scores ``g(x) ~ P(s=1 | x)`` and P the labelled rows [1]_::
-
-        e1:  c = mean of g over P
-        e2:  c = sum of g over P / sum of g over all rows
-        e3:  c = max of g over all rows
-
-    and ``alpha = P(s=1) / c``. The classical baseline: e1 assumes ``P(y=1 | x) = 1`` on every
-    positive, so **it is biased** where the classes overlap: ``g`` is then smaller than c on
-    positives, and the class prior comes out too high. e3 rests on the single largest score, and
-    comes out too low.
+    With held-out scores ``g(x) ~ P(s=1 | x)`` the label frequency c is the mean of ``g`` over the
+    labelled rows (e1 of [1]_), and ``alpha = P(s=1) / c``. The classical baseline: it assumes
+    ``P(y=1 | x) = 1`` on every positive, so **it is biased** where the classes overlap: ``g`` is
+    then smaller than c on positives, and the class prior comes out too high.
 
     Parameters
     ----------
-    variant : {"e1", "e2", "e3"}, default="e1"
-        Which of the three.
     scorer : classifier with ``predict_proba``, default=None
         None is logistic regression on standardised columns. It must be calibrated: no class
         weights.
@@ -69,24 +60,8 @@ class ElkanNoto(ScorePriorEstimator):
     0.4...
     """
 
-    _parameter_constraints: dict = {
-        **ScorePriorEstimator._parameter_constraints,
-        "variant": [StrOptions({"e1", "e2", "e3"})],
-    }
-
-    def __init__(self, variant="e1", *, scorer=None, cv=5, single_sample=True, random_state=None):
-        super().__init__(
-            scorer=scorer, cv=cv, single_sample=single_sample, random_state=random_state
-        )
-        self.variant = variant
-
     def _estimate_from_scores(self, scores: np.ndarray, labelled: np.ndarray) -> Estimate:
-        if self.variant == "e1":
-            frequency = scores[labelled].mean()
-        elif self.variant == "e2":
-            frequency = scores[labelled].sum() / max(scores.sum(), 1e-300)
-        else:
-            frequency = scores.max()
+        frequency = scores[labelled].mean()
         q = labelled.mean()
         alpha = q / max(frequency, 1e-300)
         return Estimate(float((alpha - q) / (1.0 - q)))

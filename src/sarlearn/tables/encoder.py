@@ -252,10 +252,6 @@ class TableEncoder(  # type: ignore[call-arg]
         first = date.fromordinal(self.first_days_[name]).isoformat()
         sums.reading.notes.append(f"read as days since {first}")
 
-    def coded(self) -> list[int]:
-        """The places of the columns that hold codes of words."""
-        return [j for j, name in enumerate(self.kinds_) if name in self.levels_]
-
     def mixed(self) -> bool:
         """Whether any column holds more than plain numbers."""
         as_text = any(reading.style is not None for reading in self.readings_)
