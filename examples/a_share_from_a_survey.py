@@ -32,9 +32,9 @@ settings = {
 }
 known = {
     "the labels alone": None,
-    "between 25 % and 45 %": (0.25, 0.45),
-    "a survey: 37 % ± 2 %": {"mean": 0.37, "standard_error": 0.02},
-    "known: 37 %": 0.37,
+    "between 25% and 45%": (0.25, 0.45),
+    "a survey: 37% ± 2%": {"mean": 0.37, "standard_error": 0.02},
+    "known: 37%": 0.37,
 }
 models = {
     name: SARClassifier(class_prior=share, **settings).fit(table, diagnosed)

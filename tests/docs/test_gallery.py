@@ -69,7 +69,7 @@ def numbers(pattern: str, text: str) -> list[float]:
 def a_share_from_a_survey(out):
     (truth,) = numbers("in truth +#%", out)
     low, high = numbers("alone +[^,]*, between #% and #%", out)
-    surveyed = numbers("survey: 37 % ± 2 % [^,]*, between #% and #%", out)
+    surveyed = numbers("survey: 37% ± 2% [^,]*, between #% and #%", out)
     assert low < surveyed[0] < truth < surveyed[1] < high
 
 

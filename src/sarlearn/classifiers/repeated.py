@@ -66,7 +66,7 @@ class RepeatedSARClassifier(PUClassifier):
     class_prior_ : float
         Mean of ``f`` over the rows.
     class_prior_range_ : tuple of float
-        Its 95 % interval by the information of the likelihood, and the class priors of other
+        Its 95% interval by the information of the likelihood, and the class priors of other
         maxima that are about as high: it holds if the model does.
     certainty_ : {"well", "roughly", "not at all"}
         How well the labels determine the class prior, by the width of the range.

@@ -167,7 +167,7 @@ class BootstrapResult:
     def plot(self, ax=None):
         """Draw class prior and label frequency, then the propensity by each attribute.
 
-        Every panel has the 95 % intervals; numbers are in the units of the table.
+        Every panel has the 95% intervals; numbers are in the units of the table.
 
         Takes the place of ``ax``, or a new figure; returns the axes, one for the two shares and
         one for each propensity attribute.

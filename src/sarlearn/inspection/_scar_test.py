@@ -124,8 +124,7 @@ def scar_test(
     C : float > 0, default=10.0
         Inverse penalty of both models, on the scaled columns: weak, but not absent. With few
         labels an unpenalised class model is too steep, data simulated from it are too clear, and
-        the test rejects too often: with 50 labels and five attributes 7.2 % of 1,000 true SCAR
-        data sets at ``C=100``, 6.3 % at 10 (``experiments/VERDICTS.md``).
+        the test rejects too often.
     flexible : bool, default=False
         Whether ``f`` also gets a boosted score, see :func:`select_propensity_features`.
     groups : array-like of shape (n_rows,), default=None

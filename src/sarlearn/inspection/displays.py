@@ -24,7 +24,7 @@ class PropensityDisplay:
     """How the chance of a label depends on one attribute (partial dependence).
 
     The mean propensity over rows when this attribute alone is set to each value. A number is drawn
-    as a curve, with the range of the middle 80 % of rows; words, truth values and numbers with few
+    as a curve, with the range of the middle 80% of rows; words, truth values and numbers with few
     values as bars.
 
     Parameters

@@ -133,7 +133,7 @@ def spread_ties(positive: np.ndarray, mixture: np.ndarray) -> tuple[np.ndarray, 
 def _density(sample: np.ndarray, factor: float, at: np.ndarray) -> np.ndarray:
     """Gaussian kernel density at sorted points: linear binning, then one convolution.
 
-    Ten grid cells a kernel width keep the error below 0.2 % of the peak. The kernel has some 120
+    Ten grid cells a kernel width keep the error below 0.2% of the peak. The kernel has some 120
     cells, so the cost is that of sorting the rows into G cells, and 120 G.
     """
     width = factor * max(float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0, 1e-3)

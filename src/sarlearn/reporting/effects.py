@@ -10,7 +10,7 @@ from sarlearn.classifiers import SARClassifier
 from sarlearn.tables.columns import MISSING
 
 MAX_IMPORTANCE_ROWS = 1000
-# Standard errors to either side of a 95 % interval.
+# Standard errors to either side of a 95% interval.
 Z_95 = 1.96
 # Of a column with more values the highest and the lowest are shown.
 MAX_LEVELS = 10

@@ -29,7 +29,7 @@ class NumberStyle:
     """How the numbers of a column are written.
 
     ``unit`` is a percent or currency sign that some of its cells carry; numbers are taken as they
-    stand, so 12 % is 12.
+    stand, so 12% is 12.
     """
 
     decimal: str = "."
