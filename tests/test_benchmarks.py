@@ -187,14 +187,16 @@ def test_what_the_learner_costs_is_set_beside_its_limits(tmp_path):
     store.merge("learner", [{"case": "2,000 x 20", **row, "fits": 7.0}], tmp_path)
     store.merge("learner", [{"case": "first fit", "cpu": 0.9, "more": 0.5}], tmp_path)
     size = {"rows": 100_000, "columns": 14}
-    store.merge(
-        "users", [{"case": "command line, Adult", "step": "fit", "cpu": 11, **size}], tmp_path
-    )
+    fit = {"case": "command line, Adult", "step": "fit", "cpu": 11, **size}
+    score = {"case": "batches", "step": "score", "cpu": 3, "peak_mb": 1200, **size}
+    store.merge("users", [fit, score], tmp_path)
     unit = "in fits of HistGradientBoostingClassifier"
     assert tables.limits(tmp_path).rows == [
         [f"a fit of 2,000 x 20: {unit}", "<= 6", "7", "**missed**"],
         ["first fit over the second, CPU s", "<= 0.6", "0.5", "met"],
         ["sarlearn fit, Adult, 100,000 rows: CPU s", "<= 12", "11", "met"],
+        ["sarlearn predict, 100,000 rows: million rows a CPU minute", ">= 1", "2", "met"],
+        ["sarlearn predict, 100,000 rows: peak MB", "<= 1000", "1,200", "**missed**"],
     ]
     assert tables.learner(tmp_path).rows[0][0] == "2,000 x 20"
     assert tables.users(tmp_path).rows[0][:3] == ["command line, Adult", "fit", "100,000"]
