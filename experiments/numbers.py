@@ -144,7 +144,7 @@ def outside_numbers() -> Numbers:
 
 
 def shares_numbers() -> Numbers:
-    """Shares of positives: PULSNAR's tables, PURPLE's simulation, tables with weak columns."""
+    """Shares of positives: PULSNAR's tables, hidden labelling, PURPLE's groups, weak columns."""
     from .outside import shares
 
     rows = shares.pulsnar_rows()
@@ -157,6 +157,12 @@ def shares_numbers() -> Numbers:
         for (learner, kind), said in shares.ranges(rows).iterrows():
             found |= {f"pulsnar_{what}.{learner}.{kind}": share for what, share in said.items()}
         found["pulsnar_iterations"] = rows[rows["learner"] == "none"]["iteration"].nunique()
+    rows = shares.hidden_rows()
+    if not rows.empty:
+        kind = rows["follows"].where(rows["strength"] != 0, "random")
+        kind = kind.where(rows["strength"] >= 0, "falling")
+        means = rows.groupby(["learner", kind])["size"].mean()
+        found |= {f"hidden.{_name(m)}.{k}": value for (m, k), value in means.items()}
     rows = shares.rows_of(shares.RESULTS, "purple")
     if not rows.empty:
         rows = rows[rows["difference"] == 0]

@@ -10,8 +10,8 @@
 Two fifths of the positives are labelled on average. What a learner does that nobody tells anything:
 "score" names the held-out class logit of a first fit as the one column that labelling follows, and
 goes without where its slope is not positive; "clusters" names the clusters of the labelled rows;
-"by cluster" fits each cluster beside the unlabelled rows and adds up, which is PULSNAR's idea;
-"told" is given the true logit or the true subtype as a column, and names it.
+"by cluster" is ``LearnerPrior(by_subtype=True)``, which fits each cluster beside the unlabelled and
+adds up, as PULSNAR does; "told" is given the true logit or the true subtype, and names it.
 """
 
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ from scipy.special import expit, logit
 from sklearn.model_selection import cross_val_predict
 
 from sarlearn import SARClassifier
+from sarlearn.priors.learner import subtypes
 
 from ..harness.cells import Fields, seed_from
 from ..learner.cases import Case
 from ..learner.cells import judge
 from .labelling import intercept
-from .pulscar import LEAST_ROWS, clusters
 from .pulsnar import ESTIMATORS, estimated
 
 N_ROWS, N_COLUMNS, FREQUENCY = 2_000, 6, 0.4
@@ -72,11 +72,11 @@ def held_out_score(given: Case) -> np.ndarray:
 
 def memberships(given: Case) -> np.ndarray:
     """The cluster that each row is nearest to, as columns of 0 and 1 but for one."""
-    of_labelled = clusters(given.X[given.s], "diag")
-    kept = np.flatnonzero(np.bincount(of_labelled) >= LEAST_ROWS)
-    centres = np.array([given.X[given.s][of_labelled == k].mean(axis=0) for k in kept])
+    of_labelled = subtypes(given.X[given.s])
+    kinds = np.unique(of_labelled)
+    centres = np.array([given.X[given.s][of_labelled == k].mean(axis=0) for k in kinds])
     squares = ((given.X[:, None, :] - centres) ** 2).sum(axis=2)
-    return np.eye(len(kept))[squares.argmin(axis=1)][:, 1:]
+    return np.eye(len(kinds))[squares.argmin(axis=1)][:, 1:]
 
 
 ADDED = {"score": held_out_score, "clusters": memberships}

@@ -12,17 +12,12 @@ rows is like it, and the shares are added up. Trees are LightGBM's instead of XG
 columns are standardised before they are scaled.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-
-from sarlearn import SARClassifier
-from sarlearn.priors import LearnerPrior
 
 BANDWIDTHS = 0.01, 0.5
 MOST_BINS = 512
@@ -43,52 +38,31 @@ def pulscar(X: np.ndarray, s: np.ndarray, seed: int) -> float:
 
 def pulsnar(X: np.ndarray, s: np.ndarray) -> float:
     """The class prior: share of positives among all rows."""
-    cluster = clusters(important(X, s)[s], "full")
-    return by_cluster(X, s, cluster, lambda X, s: _share_by(_trees(), X, s, 101))
-
-
-def sar_by_cluster(X: np.ndarray, s: np.ndarray) -> float:
-    """The same with ``SARClassifier`` in the place of PULSCAR, and plainer clusters."""
-    prior = LearnerPrior(SARClassifier())
-    cluster = clusters(X[s], "diag")
-    return by_cluster(X, s, cluster, lambda X, s: prior.fit(X, s).unlabelled_prior_)
-
-
-def by_cluster(X: np.ndarray, s: np.ndarray, cluster: np.ndarray, share: Callable) -> float:
-    """The class prior: ``share(X, s)`` of the unlabelled rows is like each cluster, added up."""
+    cluster = clusters(X, s)
     labelled, unlabelled = np.flatnonzero(s), np.flatnonzero(~s)
     alpha = 0.0
     for k in np.unique(cluster):
         rows = np.concatenate([labelled[cluster == k], unlabelled])
-        alpha += share(X[rows], s[rows])
+        alpha += _share_by(_trees(), X[rows], s[rows], 101)
     return float(s.mean() + (1 - s.mean()) * min(alpha, 1.0))
 
 
-def important(X: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """The half of the columns that tell labels best, standardised, each times its importance."""
+def clusters(X: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """The cluster of each labelled row; small ones go to the nearest that is not."""
     importance = _trees().fit(X, s).feature_importances_.astype(float)
     chosen = np.argsort(-importance, kind="stable")[: max(1, X.shape[1] // 2)]
-    return (_scaled(X) * importance / max(importance.max(), 1e-12))[:, chosen]
-
-
-def _scaled(X: np.ndarray) -> np.ndarray:
-    return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
-
-
-def clusters(Z: np.ndarray, covariance: str) -> np.ndarray:
-    """The cluster of each row, as many as have the least BIC; small ones go to the nearest that is
-    not."""
-    Z = _scaled(Z) if covariance == "diag" else Z
+    scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    Z = (scaled * importance / max(importance.max(), 1e-12))[s][:, chosen]
     most = max(1, min(MOST_CLUSTERS, len(Z) // LEAST_ROWS))
-    found = [_mixture(k, covariance).fit(Z) for k in range(1, most + 1)]
+    found = [_mixture(k).fit(Z) for k in range(1, most + 1)]
     best = min(found, key=lambda mixture: mixture.bic(Z))
     chance = best.predict_proba(Z)
     large = np.bincount(chance.argmax(axis=1), minlength=best.n_components) >= LEAST_ROWS
     return chance[:, large].argmax(axis=1) if large.any() else np.zeros(len(Z), dtype=int)
 
 
-def _mixture(k: int, covariance: str) -> GaussianMixture:
-    return GaussianMixture(k, covariance_type=covariance, reg_covar=1e-4, random_state=101)
+def _mixture(k: int) -> GaussianMixture:
+    return GaussianMixture(k, covariance_type="full", reg_covar=1e-4, random_state=101)
 
 
 def _trees():

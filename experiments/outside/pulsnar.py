@@ -27,7 +27,7 @@ from ..learner.cases import Case
 from ..learner.cells import judge
 from ..learner.pulsnar_tables import read
 from ..learner.unnamed import learner_of
-from .pulscar import pulscar, pulsnar, sar_by_cluster
+from .pulscar import pulscar, pulsnar
 
 
 class Labelling(NamedTuple):
@@ -178,7 +178,7 @@ ESTIMATORS: dict[str, Callable] = {
     "DEDPUL": lambda X, s, seed: priors.DEDPUL(random_state=seed).fit(X, s).class_prior_,
     "PULSCAR": pulscar,
     "PULSNAR": lambda X, s, seed: pulsnar(X, s),
-    "by cluster": lambda X, s, seed: sar_by_cluster(X, s),
+    "by cluster": lambda X, s, seed: priors.LearnerPrior(by_subtype=True).fit(X, s).class_prior_,
 }
 
 
