@@ -38,6 +38,9 @@ def test_words(table, capsys):
     assert "regardless of site and age (p at most 0.05" in out
     assert "Labelling may follow site (" in out
     assert "name all that you know of" in out
+    command = out.splitlines()[-1]
+    assert command.startswith(f"Next: sarlearn fit {table} --label known --propensity ")
+    assert command.endswith(" -o model.skops")
 
 
 def test_json(table, capsys):

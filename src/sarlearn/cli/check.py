@@ -1,5 +1,6 @@
 """``sarlearn check``."""
 
+import shlex
 from typing import Any
 
 from sarlearn.cli.table import Roles, read_labelled
@@ -54,3 +55,8 @@ def check(
         for name, weight in found.weights.items()
     ]
     print_rows(shown, header=("candidate", "weight", "suggested"))
+    known = f" --id {shlex.quote(roles.id_column)}" if roles.id_column else ""
+    print(
+        f"\nNext: sarlearn fit {shlex.quote(table)} --label {shlex.quote(roles.label)}{known} "
+        f"--propensity {shlex.quote(','.join(found.features) or 'auto')} -o model.skops"
+    )

@@ -20,7 +20,6 @@ from sarlearn.cli.terminal import (
     print_summary,
     progress,
     table_warnings_said,
-    watched,
 )
 from sarlearn.reporting import Report, summarize
 from sarlearn.saving import save
@@ -158,7 +157,7 @@ def _fitted(learning: Learning, roles: Roles, read, doing: str) -> Fitted:
         with progress(doing):
             rows = read()
         model = learning.model(rows.roles, rows.columns)
-        with progress(f"Fitting {rows.n_rows:,} rows") as show, watched(last_step(model), show):
+        with progress(f"Fitting {rows.n_rows:,} rows"):
             model.fit(*rows.learned_from(), **_metadata(model, rows.known()))
         _refuse_constant(model, [*rows.roles.propensity, *rows.roles.propensity_only])
     with progress("Reading a sample"):

@@ -109,7 +109,7 @@ def progress(what: str) -> Iterator[Show]:
         task = display.add_task(what, total=None, count="")
 
         def show(done: int, total: int | None) -> None:
-            count = f"round {done}" if total is None else f"{done} of {total}"
+            count = f"{done:,} rows" if total is None else f"{done} of {total}"
             display.update(task, completed=done, total=total, count=count)
 
         token = WATCHER.set(show)
@@ -121,47 +121,6 @@ def progress(what: str) -> Iterator[Show]:
 
 def _nothing(done: int, total: int | None) -> None:
     """Nobody watches."""
-
-
-class WatchFit:
-    """A scikit-learn callback that reports every iteration of a fit to ``show``.
-
-    The rounds of EM have a limit, which they seldom reach, so they are counted without it.
-    """
-
-    def __init__(self, show: Show):
-        self._show, self._done = show, 0
-
-    def setup(self, estimator, context) -> None:
-        self._done = 0
-
-    def on_fit_task_begin(self, estimator, context, **kwargs) -> None:
-        pass
-
-    def on_fit_task_end(self, estimator, context, **kwargs) -> None:
-        self._done += 1
-        rounds = context.task_name == "EM iteration"
-        self._show(self._done, None if rounds else context.parent.max_subtasks)
-
-    def teardown(self, estimator, context) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def watched(learner, show: Show) -> Iterator[None]:
-    """Have a learner report its iterations to ``show``, for the length of the block.
-
-    Before scikit-learn 1.9, which has no callbacks, it fits in silence.
-    """
-    try:
-        learner.set_callbacks(WatchFit(show))
-    except ImportError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        learner.set_callbacks()
 
 
 # -- text ------------------------------------------------------------------------------------------
