@@ -149,6 +149,8 @@ def test_columns_of_extreme_sizes_are_as_in_memory(where, learner, size):
     X, s = made(n=600)
     X[:, 1] = X[:, 1] * SIZES[size] + (1e6 if size == "far" else 0.0)
     settings = {"class_models": ["linear"]} if learner is SARClassifier else {}
+    if learner is not KnownPropensityClassifier:
+        settings["propensity_features"] = [1]
     model = learner(**settings)
     expected = learner(**settings).fit(X, s)
     if where == "dask":

@@ -40,27 +40,21 @@ def test_batches_give_the_answer_of_memory(in_memory):
 
 
 @pytest.mark.parametrize("where", ["batches", "Dask"])
-@pytest.mark.parametrize(("factor", "offset"), [(1e160, 0.0), (1e-160, 0.0), (1.0, 1e6)])
-def test_extreme_columns_elsewhere(in_memory, where, factor, offset):
+def test_trees_refuse_tiny_columns_elsewhere(in_memory, where):
     pa, dd = pytest.importorskip("pyarrow"), pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")
     from sarlearn import Batches
 
     X, s, _, _ = in_memory
-    X = X[:, [0, 1]] * factor + offset
+    X = X[:, [0, 1]] * 1e-160
     table = pd.DataFrame(X, columns=["x0", "x1"])
     if where == "batches":
         given = Batches(pa.table({"x0": X[:, 0], "x1": X[:, 1], "s": s.astype(int)})), "s"
     else:
         parts = dd.from_pandas(table.assign(s=s.astype(int)), npartitions=3)
         given = parts[["x0", "x1"]], parts["s"]
-    expected = SARClassifier([0], class_models=["linear"]).fit(table, s)
-    found = SARClassifier([0], class_models=["linear"]).fit(*given)
-    assert found.class_prior_ == pytest.approx(expected.class_prior_, abs=1e-6)
-    np.testing.assert_allclose(found.predict_proba(table), expected.predict_proba(table), atol=1e-6)
-    if factor == 1e-160:
-        with pytest.raises(ValueError, match=r"column .x0. is .*boosted trees take columns where"):
-            SARClassifier([0]).fit(*given)
+    with pytest.raises(ValueError, match=r"column .x0. is .*boosted trees take columns where"):
+        SARClassifier([0]).fit(*given)
 
 
 def test_a_cluster_gives_the_answer_of_memory(in_memory, client):
