@@ -133,9 +133,11 @@ def test_weights_and_groups(folder):
     assert priors[0] != priors[1]
     rows = [json.loads(f.stdout)["data"]["rows"] for f in (found, plain)]
     assert rows[0] > rows[1] == 800  # each row counts as often as it stands for
-    scored = command("predict", "w.skops", "plain.csv", "-o", "w.csv", "--json", cwd=folder)
-    expected = json.loads(scored.stdout)["expected_positives"]
-    assert expected == pytest.approx(priors[0] * rows[0])
+    pd.read_csv(folder / "plain.csv").drop(columns="diagnosed").to_csv(folder / "bare.csv")
+    for table in ("plain.csv", "bare.csv"):  # by posteriors, and by probabilities
+        scored = command("predict", "w.skops", table, "-o", f"w_{table}", "--json", cwd=folder)
+        expected = json.loads(scored.stdout)["expected_positives"]
+        assert expected == pytest.approx(priors[0] * rows[0])
     refused = command(
         *("fit", "plain.csv", *FIT, "--groups", "site", "--method", "sar-em", "-o", "g.skops"),
         cwd=folder,
