@@ -51,6 +51,14 @@ def test_every_method_is_in_the_table(comparison, data):
     assert comparison.spread == pytest.approx(np.ptp([r.class_prior for r in comparison.rows]))
 
 
+def test_methods_are_given_the_groups(data):
+    X, s, _ = data
+    groups = np.arange(len(s)) // 3
+    (row,) = compare_priors(X, s, ["TIcE"], groups=groups, random_state=0).rows
+    alone = (TIcE(random_state=0).fit(X, s, groups=given).class_prior_ for given in (groups, None))
+    assert row.class_prior == next(alone) != next(alone)
+
+
 def test_our_learner_is_among_them(comparison, data):
     X, s, _ = data
     row = comparison.rows[0]
