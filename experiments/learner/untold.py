@@ -16,6 +16,11 @@ know of none: `auto` averages fits that name different ones (`propensity_feature
 takes labels as random, `scar` is `SCARClassifier`, and PULSNAR is its algorithm, written from its
 paper (LightGBM for XGBoost, columns standardised). *e*: mean error of the propensity of the
 positives.
+
+The rule: `auto` becomes the default if its class prior is better than that of none on average on
+usual and on spread cells, on no table worse by more than .03, its AUC is not below that of none,
+and its range covers 90 %. It is met here. With two recipes of the learner before this one it was
+not: `auto` was better on average, and worse by more than .03 on 4 tables of 22, and on 7 of 36.
 """
 LEARNERS = ["told", "auto", "none", "scar", "PULSNAR"]
 BAD = 0.1
@@ -23,10 +28,9 @@ BAD = 0.1
 MOST_LOST = 0.03
 
 
-def cells(results: Path) -> pd.DataFrame:
+def cells(results: Path, part: str = "judge") -> pd.DataFrame:
     """Every finished cell, with its errors."""
-    paths = sorted((results / "unnamed").glob("judge*.csv"))
-    rows = pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+    rows = pd.read_csv(results / "unnamed" / f"{part}.csv")
     rows = rows[rows["error"].isna()].drop(columns="error")
     covers = (rows["low"] <= rows["truth"]) & (rows["truth"] <= rows["high"])
     return rows.assign(
@@ -41,7 +45,7 @@ def cells(results: Path) -> pd.DataFrame:
 def text(results: Path) -> str:
     """The section of the report."""
     rows = cells(results)
-    return OPENING + _by_learner(rows) + _by_case(rows) + _by_table(rows)
+    return OPENING + _by_learner(rows) + _by_case(rows) + _by_table(rows) + _elsewhere(results)
 
 
 def numbers(results: Path) -> dict[str, float]:
@@ -52,6 +56,9 @@ def numbers(results: Path) -> dict[str, float]:
         found |= {f"{name}.{what}": value for what, value in measures(some).items()}
     lost = _lost(rows)
     found |= {"cells": (rows["learner"] == "auto").sum(), "tables": len(lost)}
+    elsewhere = _lost(cells(results, "choose"))
+    found |= {"elsewhere.tables": len(elsewhere), "elsewhere.most_lost": elsewhere.max()}
+    found["elsewhere.tables_lost"] = int((elsewhere > MOST_LOST).sum())
     return found | {"tables_lost": int((lost > MOST_LOST).sum()), "most_lost": lost.max()}
 
 
@@ -112,13 +119,25 @@ def _by_table(rows: pd.DataFrame) -> str:
         [name, *(_shown(means.get((name, learner))) for learner in LEARNERS), f"{loss:+.3f}"]
         for name, loss in lost.items()
     ]
-    worse = [str(name) for name, loss in lost.items() if loss > MOST_LOST]
-    said = (
-        f"\nBy table, the last column is `auto` less `none`. Worse by more than {MOST_LOST:.2f} on "
-        f"{len(worse)} of {len(lost)}: {', '.join(worse)}. The rule allowed none: `()` stays the "
-        "default.\n"
-    )
+    said = f"\nBy table, the last column is `auto` less `none`. {_worse(lost)}\n"
     return said + table(["table", *LEARNERS, "auto less none"], lines)
+
+
+def _worse(lost: pd.Series) -> str:
+    names = [str(name) for name, loss in lost.items() if loss > MOST_LOST]
+    which = f": {', '.join(names)}" if names else ""
+    return f"Worse by more than {MOST_LOST:.2f} on {len(names)} of {len(lost)}{which}."
+
+
+def _elsewhere(results: Path) -> str:
+    rows = cells(results, "choose")
+    off = rows.groupby(["learner", "spread"])["off"].mean()
+    auto, none = ((off[name, False], off[name, True]) for name in ("auto", "none"))
+    return (
+        f"\nOn the {rows['data_set'].nunique()} tables that judged before, `auto` has an error of "
+        f"{auto[0]:.3f} on usual and {auto[1]:.3f} on spread cells, `none` of {none[0]:.3f} and "
+        f"{none[1]:.3f}. {_worse(_lost(rows))}\n"
+    )
 
 
 def _shown(value: Any, digits: str | None = None) -> str:

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 from sarlearn.classifiers._store import (
+    FLOOR_MANY,
     FLOOR_UNNAMED,
     _covariance,
     _store_prior,
@@ -29,7 +30,8 @@ def learned(prior: float, error: float, m: int, last: float):
     stack = SimpleNamespace(class_prior=prior, prior_error=lambda: error, m=m)
     fit = SimpleNamespace(stack=stack, last=SimpleNamespace(class_prior=last))
     members = [SimpleNamespace(fit=fit, weight=1.0, terms=np.arange(1))]
-    return SimpleNamespace(fit=fit, members=members, auto=False, share=0.1, leaks=[], unnamed=None)
+    said = {"auto": False, "many": False, "share": 0.1, "leaks": [], "unnamed": None}
+    return SimpleNamespace(fit=fit, members=members, **said)
 
 
 def stored(found, named=(0,), unidentified=False):
@@ -78,6 +80,14 @@ def test_the_range_is_wider_where_no_column_is_named():
     wide = stored(found, named=()).class_prior_range_
     assert wide == pytest.approx(range_of(found, FLOOR_UNNAMED))
     assert wide[1] - wide[0] > 2 * np.diff(range_of(found))[0]
+
+
+def test_of_many_rows_the_error_of_shape_is_what_is_left():
+    found = learned(0.5, 0.0, 2, 0.5)
+    found.many = True
+    assert stored(found).class_prior_range_ == pytest.approx(range_of(found, FLOOR_MANY))
+    assert stored(found).certainty_ == "well"
+    assert stored(found, named=()).class_prior_range_ == range_of(found, FLOOR_UNNAMED)
 
 
 def test_what_leaves_the_class_prior_open_opens_the_range():

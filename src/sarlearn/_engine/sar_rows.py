@@ -85,6 +85,7 @@ class Learned:
     near_copies: float = 0.0  # share of rows that have some
     auto: bool = False  # whether nobody named a column and the members are candidates
     unnamed: Unnamed | None = None  # a fit that names columns which labels visibly follow
+    many: bool = False  # whether a sample of the rows settled the propensity
     n_tree_rows: int | None = None  # so many trees were grown on; None where that is all
 
     def logit(self, X, columns: Columns) -> np.ndarray:
@@ -157,7 +158,7 @@ def learn(
         if number is not None:
             found = _Many(rows, rows_of, columns, settings, seed, found).fit()
         one.fit = found.fit
-    found.auto, found.unnamed = columns.auto, unnamed
+    found.auto, found.unnamed, found.many = columns.auto, unnamed, settings.many
     found.attributes = attributes.part(renumbered(fits))
     found.fit = average(fits, len(found.attributes))
     if rows.is_sparse:  # coefficients of terms as they are of dense rows
