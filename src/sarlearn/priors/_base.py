@@ -71,20 +71,16 @@ class PriorEstimator(BaseEstimator):
         labelled, self.classes_ = encode_labels(y)
         check_informative(X)
         weight = check_weights(sample_weight, X)
-        groups = check_groups(groups, len(labelled))
-        given = {} if groups is None else {"groups": groups}
-        if weight is not None:
-            counting = weight > 0
-            given = {name: rows[counting] for name, rows in (given | {"weight": weight}).items()}
-            X, labelled = X[counting], labelled[counting]
-            if len(np.unique(labelled)) < 2:
-                raise ValueError(
-                    "The rows with a positive sample_weight are all labelled, or all unlabelled; "
-                    "learning needs both."
-                )
+        if weight is not None and len(np.unique(labelled[weight > 0])) < 2:
+            raise ValueError(
+                "The rows with a positive sample_weight are all labelled, or all unlabelled; "
+                "learning needs both."
+            )
+        given = {"weight": weight, "groups": check_groups(groups, len(labelled))}
+        given = {name: value for name, value in given.items() if value is not None}
         with one_blas_thread():
             found = self._estimate(X, labelled, **given)
-        self._set_prior(found, float(np.average(labelled, weights=given.get("weight"))))
+        self._set_prior(found, float(np.average(labelled, weights=weight)))
         return self
 
     def _set_prior(self, found: Estimate, label_share: float) -> None:

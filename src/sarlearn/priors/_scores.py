@@ -86,15 +86,16 @@ def splits(
     """The (train, test) pairs meant by `cv`: a number of folds, a splitter, or the pairs."""
     if not isinstance(cv, int | np.integer):
         target = labelled.astype(int)
-        found = list(check_cv(cv, target, classifier=True).split(X, target, groups))
-        last = max(int(np.max(part, initial=0)) for pair in found for part in pair)
-        if last >= len(target):
-            raise ValueError(
-                f"cv names row {last}, and there are {len(target)} rows with a weight."
-            )
-        return found
+        return list(check_cv(cv, target, classifier=True).split(X, target, groups))
     fold = _dealt(X, labelled, _fewer_folds(int(cv), labelled), random_state, groups)
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)]
+
+
+def _renumbered(pairs, counting: np.ndarray) -> list[list[np.ndarray]]:
+    """Folds that number all rows, of those alone that count."""
+    rows, number = np.arange(len(counting)), np.cumsum(counting) - 1
+    found = [[number[rows[part][counting[part]]] for part in pair] for pair in pairs]
+    return [[train, test] for train, test in found if len(test)]
 
 
 def _fewer_folds(cv: int, labelled: np.ndarray) -> int:
@@ -261,7 +262,14 @@ class ScorePriorEstimator(FoldPriorEstimator):
         self.scorer = scorer
 
     def _estimate(self, X, labelled: np.ndarray, weight=None, groups=None) -> Estimate:
-        settings = {"scorer": self.scorer, "cv": self.cv, "random_state": self.random_state}
+        cv = self.cv
+        if weight is not None:
+            counting = weight > 0
+            X, labelled, weight = X[counting], labelled[counting], weight[counting]
+            groups = None if groups is None else groups[counting]
+            if not isinstance(cv, int | np.integer) and not hasattr(cv, "split"):
+                cv = _renumbered(cv, counting)
+        settings = {"scorer": self.scorer, "cv": cv, "random_state": self.random_state}
         scores = out_of_fold_scores(X, labelled, **settings, weight=weight, groups=groups)
         return self._read(scores, labelled, weight)
 
