@@ -26,7 +26,9 @@ def test_the_range_and_the_three_words():
 
 
 def test_the_pseudo_counts():
-    found = re.search(r"\$\$-(\d+)\\,m\\,\\log .* (\d+)\\,\\log \\bar e", PAGE)
-    penalties = Settings(pseudo_counts=SARClassifier().pseudo_counts).stack_penalties(1.0, 2)
-    of_one = penalties.of_class / 2, penalties.of_labels / 2
-    assert tuple(map(float, found.groups())) == of_one
+    found = re.search(r"\$\$-(\d+)\\,m\\,\\log .* \((\d+)-m\)\\,\\log \\bar e", PAGE)
+    of_class, of_labels = map(float, found.groups())
+    settings = Settings(pseudo_counts=SARClassifier().pseudo_counts)
+    for m in (0, 1):
+        penalties = settings.stack_penalties(m / 4, 2)
+        assert (penalties.of_class / 2, penalties.of_labels / 2) == (of_class * m, of_labels - m)
