@@ -113,6 +113,8 @@ class GoodnessOfFit:
     def __str__(self) -> str:
         return " ".join(self.problems) or "Nothing in the labels contradicts the model."
 
+    __repr__ = __str__
+
     def plot(self, axes=None):
         """Draw observed and expected labels by decile of ``f`` and level of ``e``, on two axes."""
         axes = panels(new_axes(None, 3.4), [1.0, 1.0], columns=2) if axes is None else axes

@@ -63,6 +63,8 @@ class HistoryTestResult:
             "the class prior is then too low as a rule. Add attributes, or merge chances."
         )
 
+    __repr__ = __str__
+
 
 def history_test(
     model: RepeatedSARClassifier, X, s, chances=None, *, n_draws: int = 99, random_state=None

@@ -68,6 +68,8 @@ class RelativePrevalence:
             )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def plot(self, ax=None):
         """Draw each ratio with its interval, on a logarithmic scale."""
         ax, some = new_axes(ax), np.flatnonzero(self.ratio > 0)

@@ -56,6 +56,8 @@ class PropensitySelection:
             "many costs little and one left out costs much."
         )
 
+    __repr__ = __str__
+
     def plot(self, ax=None):
         """Draw the weight of each candidate."""
         ax, names = new_axes(ax), sorted(self.weights, key=self.weights.__getitem__)

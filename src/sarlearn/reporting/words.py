@@ -324,9 +324,6 @@ def details(summary: dict[str, Any]) -> list[str]:
     return [line for line in lines if line]
 
 
-# -- warnings and assumptions ----------------------------------------------------------------------
-
-
 def warnings_of(summary: dict[str, Any], given: Sequence[Warning | str]) -> list[str]:
     """What the fit warned of, then what the numbers themselves warn of; nothing said twice.
 
@@ -406,7 +403,8 @@ def assumptions_of(summary: dict[str, Any]) -> list[str]:
         depends = _averaged_sentence(summary["model"]["averaged"])
     return [
         f"All labelled {nouns['rows']} are truly {nouns['positive']}: "
-        f"{summary['label'] or 'the label'} is never set by mistake.",
+        f"{summary['label'] or 'the label'} is never set by mistake. No column follows from it, as "
+        "treatments and visits after a diagnosis do.",
         depends,
         _what_determines(summary["certainty"]),
         f"The {nouns['rows']}, labelled and unlabelled together, are a fair sample of those the "
