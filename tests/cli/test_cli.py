@@ -215,12 +215,6 @@ def test_a_person_who_watches_sees_progress(call, folder, monkeypatch):
     call(*("fit", "patients.csv", "--label", "diagnosed", "--drop", "patient_id"), "-o", "p.skops")
     assert "Fitting 1,500 rows" in screen.getvalue()
     assert "Comparing with simpler assumptions" in screen.getvalue()
-    pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 counts no steps")
-    assert re.search(r"[1-9]\d* of 100", screen.getvalue())
-    fit = ("fit", "patients.csv", "--label", "diagnosed", "--drop", "patient_id", "--force")
-    call(*fit, "--method", "sar-em", "-o", "p.skops")
-    rounds = load_file(folder / "p.skops").model[-1].n_iter_
-    assert f"round {rounds}" in screen.getvalue()
 
 
 def test_public_names_come_when_asked_for():

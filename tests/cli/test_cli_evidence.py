@@ -125,7 +125,7 @@ def test_verified_negatives_in_the_label_column(call, folder, truth, method):
     state = ["--label", "state", "--positive", "malignant", "--drop", "diagnosed,found"]
     code, _, err = call(*fit, *state, "-o", "state.skops")
     assert code == 2
-    assert "holds benign, malignant, unknown: besides" in err
+    assert "holds benign, malignant and unknown: besides" in err
     assert "--negative benign" in err
     assert "--unlabelled benign,unknown" in err
     code, text, err = call(*fit, *state, "--negative", "benign", "-o", "state.skops")

@@ -80,7 +80,7 @@ def test_all_propensity_attributes_as_a_grid(table, model):
     assert drawn[0] is display.ax_
     assert (display.feature, drawn[0].get_xlabel()) == ("age", "age")
     assert drawn[1].get_title() == "plan"
-    assert drawn[0].get_legend().get_texts()[0].get_text() == "middle 80 % of the rows"
+    assert drawn[0].get_legend().get_texts()[0].get_text() == "middle 80% of the rows"
     assert ProbabilityDisplay.from_estimator(model, table, "bmi").feature == "bmi"
 
 

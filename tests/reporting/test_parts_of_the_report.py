@@ -101,6 +101,13 @@ def test_a_range_moves_all_odds_by_one_factor():
     assert "low" not in none[0]
 
 
+def test_weights_that_are_not_whole_leave_no_gap():
+    posterior = expit(np.linspace(-3, 3, 50))
+    last = review([posterior, posterior / 2, posterior], np.full(50, 0.995))[-1]
+    assert last["checked"] == 50
+    assert last["high"] == pytest.approx(last["expected"])
+
+
 def test_a_row_of_weight_3_counts_as_three_rows():
     posterior = expit(np.linspace(-3, 3, 50))
     of_weight, of_copies = review([posterior], np.full(50, 3.0)), np.repeat(posterior, 3)

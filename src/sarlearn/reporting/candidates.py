@@ -102,7 +102,8 @@ def review(hidden: list[np.ndarray], weight: np.ndarray) -> list[dict[str, Any]]
     found = {"checked": depths, "expected": expected}
     if ends:
         # Which of the rows checked are positive is chance, too; of all rows the range is known.
-        noise = Z_95 * np.sqrt(variance * (1 - depths / max(checked[-1], 1.0)))
+        unseen = np.maximum(1 - depths / max(checked[-1], 1.0), 0.0)  # weights may not be whole
+        noise = Z_95 * np.sqrt(variance * unseen)
         below, above = (np.hypot(end - expected, noise) for end in ends)
         found["low"] = np.clip(expected - below, 0.0, depths)
         found["high"] = np.clip(expected + above, 0.0, depths)
