@@ -70,7 +70,8 @@ def _mix(em: SAREM, history: History, tol: float, max_iter: int) -> bool:
 
     A mixed point is kept only if it is no worse than the last: by likelihood where EM maximises
     it (decay 1), else by the size of the next step. From a worse one it goes back, and on by a
-    plain EM iteration.
+    plain EM iteration. With many columns there are saddles and long valleys on the way: mixing
+    went through them on 25,000 posts of 20,000 words, and is not known to on more.
     """
     mixer = Anderson()
     best_size, best_likelihood, best = np.inf, -np.inf, em.parameters

@@ -57,7 +57,8 @@ class SAREMClassifier(LearnsPropensity):
         ``"slope"`` is the paper's rule on the plain EM path: the mean absolute slope of the
         propensity scores of unlabelled rows over ``window`` iterations is below ``tol``.
         ``"fixed_point"`` accelerates EM and runs to where it no longer moves; with ``decay=1``
-        that is the best maximum of the penalised likelihood from several starts.
+        that is the best maximum of the penalised likelihood from several starts. With thousands of
+        columns and more than some 25,000 rows it may not get there, and warns.
     window : int, default=10
         Iterations over which the slope is taken.
     tol : float > 0, default=None
