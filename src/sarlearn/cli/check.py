@@ -4,12 +4,7 @@ import shlex
 from typing import Any
 
 from sarlearn.cli.table import Roles, read_labelled
-from sarlearn.cli.terminal import (
-    collected_warnings,
-    print_json,
-    print_rows,
-    progress,
-)
+from sarlearn.cli.terminal import collected_warnings, print_json, print_rows, progress
 from sarlearn.inspection import scar_test, select_propensity_features
 
 # Data sets simulated for the test.

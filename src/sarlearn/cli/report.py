@@ -5,12 +5,7 @@ from typing import Any
 
 from sarlearn.cli.predict import open_labelled
 from sarlearn.cli.table import weights_of
-from sarlearn.cli.terminal import (
-    collected_warnings,
-    command_line,
-    print_summary,
-    progress,
-)
+from sarlearn.cli.terminal import collected_warnings, command_line, print_summary, progress
 from sarlearn.reporting import Report, summarize
 
 

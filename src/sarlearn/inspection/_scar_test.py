@@ -10,13 +10,7 @@ from sarlearn._engine.joint import JointLogistic
 from sarlearn._engine.rows import moderate
 from sarlearn._validation import check_groups
 from sarlearn._view.draw import draw_null
-from sarlearn._view.refits import (
-    check_count,
-    check_positive,
-    check_rows,
-    generators,
-    run_all,
-)
+from sarlearn._view.refits import check_count, check_positive, check_rows, generators, run_all
 from sarlearn._view.style import new_axes
 from sarlearn._words import listed
 from sarlearn.inspection._selection import held_out_trees

@@ -69,8 +69,9 @@ class SensitivityResult:
         text += (
             f" If all propensities were {low.factor:g} to {high.factor:g} times what is estimated, "
             f"there would be {high.class_prior:.1%} to {low.class_prior:.1%} positives, and the "
-            f"model's precision would be {high.precision:.1%} to {low.precision:.1%}. This is no "
-            "interval: it shows what would follow, not how likely it is."
+            f"model's precision would be {min(high.precision, 1):.1%} to "
+            f"{min(low.precision, 1):.1%}. This is no interval: it shows what would follow, not "
+            "how likely it is."
         )
         as_they_are = min(self.scaled, key=lambda row: abs(row.factor - 1))
         if abs(as_they_are.class_prior - self.class_prior) > 0.005:
@@ -154,8 +155,7 @@ def sensitivity(
 def _scale(parts: Parts, s, labelled, f, e, factor: float) -> ScaledPropensity:
     scaled = np.clip(factor * e, 1e-6, 1.0)
     found = ipw_scores(labelled, f, scaled).scores
-    # By inverse propensity they can exceed 1, which says that propensities are too low, or chance.
-    scores = [min(found[name], 1.0) for name in ("recall", "precision", "f1")]
+    scores = [found[name] for name in ("recall", "precision", "f1")]
     return ScaledPropensity(float(factor), _class_prior(parts, s, labelled, scaled), *scores)
 
 
