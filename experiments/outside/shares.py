@@ -45,7 +45,7 @@ and diabetes are not among our data. The programs keep the row number as a colum
 rows are sorted by species ("anuran, numbered"), and `stab`, whose sign is the class, in grid
 ("grid, stab"): the published figures stand beside these.
 
-Iterations of ours: {iterations}.
+Iterations of ours, in the table that has fewest: {iterations}.
 """
 RANGES = """
 Ranges: how often they hold the truth, how often the answer is off by more than .1, and how often it
