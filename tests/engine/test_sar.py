@@ -164,9 +164,8 @@ def test_settings_are_heard():
 
 def test_penalties_follow_the_table():
     """Pseudo-counts of classes fade where labels are rare, so that rare classes stay rare, and
-    those of labels double; fits of which
-    nobody has named the columns have more; where all are named, they must not take the class's
-    place."""
+    those of labels double; fits of which nobody has named the columns have more; where all are
+    named, they must not take the class's place."""
     settings = Settings(pseudo_counts=4.0)
     common, rare = (settings.stack_penalties(share, 2) for share in (0.5, 0.05))
     assert (common.of_class, common.of_labels) == (8.0, 2.0)
