@@ -47,7 +47,7 @@ def hidden(share):
 model = SARClassifier(["clinic"]).fit(X, diagnosed)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", TrustWarning)
-    scar = SARClassifier().fit(X, diagnosed)
+    scar = SARClassifier(()).fit(X, diagnosed)
 low, high = (hidden(end) for end in model.class_prior_range_)
 print(
     f"By clinic: about {hidden(model.class_prior_):.0f} are hidden, "

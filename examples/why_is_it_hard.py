@@ -68,7 +68,7 @@ table = pd.DataFrame({"marker": 2 * rng.normal(size=4000), "insured": rng.random
 ill = rng.random(4000) < expit(2 * table["marker"])
 found = ill & (rng.random(4000) < np.where(table["insured"], 0.7, 0.15))
 
-unnamed = SARClassifier().fit(table, found)
+unnamed = SARClassifier(()).fit(table, found)
 named = SARClassifier(["insured"]).fit(table, found)
 shares = {
     "in truth": ill,

@@ -249,6 +249,7 @@ PRIORS = [
         {
             "learner": [SAREMClassifier([1]), SCARClassifier(random_state=0)],
             "single_sample": [False],
+            "by_subtype": [True],
             "groups": GROUPS,
         },
         {"groups": {"learner": None}},

@@ -89,14 +89,6 @@ def test_every_public_parameter_and_attribute_is_described():
                 assert following.startswith(" ") or "see :class:" in entry, f"{path}: {entry}"
 
 
-def test_propensity_features_are_none_unless_named():
-    """An empty choice is no column everywhere; every column must be asked for."""
-    for path, thing in public_things():
-        parameters = parameters_of(thing)
-        if inspect.isclass(thing) and "propensity_features" in parameters:
-            assert parameters["propensity_features"].default == (), path
-
-
 def test_text_is_not_squeezed():
     assert SQUEEZED.search("one number a row")
     assert SQUEEZED.search("tells the two not apart")

@@ -95,7 +95,7 @@ chosen.plot()
 model = SARClassifier(suspects).fit(table, diagnosed)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", TrustWarning)
-    scar = SARClassifier().fit(table, diagnosed)
+    scar = SARClassifier(()).fit(table, diagnosed)
 print(f"{model.class_prior_:.1%} are ill; {model.label_frequency_:.0%} of them are diagnosed.")
 
 # %%

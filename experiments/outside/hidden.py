@@ -63,7 +63,7 @@ def with_columns(added: np.ndarray) -> SARClassifier:
 
 def held_out_score(given: Case) -> np.ndarray:
     """The class logit of a fit that takes labels as random; no column where e falls with it."""
-    plain = SARClassifier(random_state=0)
+    plain = SARClassifier((), random_state=0)
     p = cross_val_predict(plain, given.X, given.s, cv=3, method="predict_proba")[:, 1]
     score = logit(np.clip(p, 1e-4, 1 - 1e-4))[:, None]
     model = with_columns(score).fit(np.column_stack([given.X, score]), given.s)

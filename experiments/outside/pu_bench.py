@@ -104,7 +104,7 @@ def fit(method: str, X, s, X_all, y):
     known = {
         "labels taken for classes": LogisticRegression(max_iter=1000),
         "SAR-EM": SAREMClassifier((), **two_samples),
-        "SARClassifier": SARClassifier(random_state=0, **two_samples),
+        "SARClassifier": SARClassifier((), random_state=0, **two_samples),
         "SARClassifier, class prior": SARClassifier(
             class_prior=float(y.mean()), random_state=0, **two_samples
         ),

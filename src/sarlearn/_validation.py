@@ -87,6 +87,10 @@ def encode_labels(s, *, warn_few: bool = True, pos_label=None) -> tuple[np.ndarr
             "checked and found negative are 0 in s, and 0 in audited, which is NaN for rows that "
             "nobody checked: fit(X, s, audited=...)."
         )
+    if not len(classes):
+        raise ValueError(
+            "There are no labels: s is empty, 0 rows while a minimum of 2 is required."
+        )
     if len(classes) < 2:
         which = "no" if meaning(classes[0]) is False else "every"
         raise ValueError(

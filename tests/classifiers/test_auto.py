@@ -15,6 +15,7 @@ from sarlearn._engine import auto, sar_rows
 from sarlearn._engine.blocks import RowBlocks
 from sarlearn._engine.sar import Sample, Settings
 from sarlearn._engine.sar_rows import Columns, learn
+from sarlearn.exceptions import InputWarning
 from sarlearn.inspection import bootstrap
 from sarlearn.saving import load, save
 
@@ -265,12 +266,14 @@ def test_a_column_of_that_name_is_meant(data):
     ("X", "settings", "message"),
     [
         (sparse.random_array((300, 2001), density=0.01, format="csr"), {}, "up to 2,000 columns"),
-        (np.zeros((300, 3)), {"single_sample": False}, "rows of one sample"),
+        (np.eye(300, 3), {"single_sample": False}, "rows of one sample"),
     ],
 )
-def test_what_it_cannot_do_is_refused(X, settings, message):
-    with pytest.raises(ValueError, match=message):
-        SARClassifier("auto", **settings).fit(X, np.arange(300) % 3 == 0)
+def test_where_it_cannot_rank_no_column_is_named_and_that_is_said(X, settings, message):
+    settings = settings | {"class_models": ["linear"]}
+    with pytest.warns(InputWarning, match=message):
+        found = SARClassifier(**settings).fit(X, np.arange(300) % 3 == 0)
+    assert found.propensity_features_.tolist() == []
 
 
 def test_saved_and_cloned(data, model, tmp_path):

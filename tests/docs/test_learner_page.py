@@ -2,7 +2,11 @@
 
 import re
 
+import numpy as np
+import pytest
+
 from sarlearn import SARClassifier
+from sarlearn._engine.label_model import CREDIBLE
 from sarlearn._engine.sar import Settings
 from sarlearn.classifiers import _store
 from site_tools import DOCS
@@ -16,6 +20,7 @@ def test_the_range_and_the_three_words():
     )
     found = tuple(map(float, formula.groups()))
     assert found == (_store.REACH, _store.SAMPLING, _store.SHAPE, _store.FLOOR)
+    assert f"; {_store.FLOOR_MANY:g} with many rows)" in PAGE
     assert f"({_store.FLOOR_UNNAMED:g} instead of {_store.FLOOR:g}\n" in PAGE
     widths = re.findall(r'^\| "([\w ]+)" \| (?:at most ([\d.]+)|wider) \|', PAGE, re.M)
     assert widths == [
@@ -32,3 +37,6 @@ def test_the_pseudo_counts():
     for m in (0, 1):
         penalties = settings.stack_penalties(m / 4, 2)
         assert (penalties.of_class / 2, penalties.of_labels / 2) == (of_class * m, of_labels - m)
+    half, beyond = re.search(r"tfrac(\d\d)\\,\\max.* - (\d)\\bigr", PAGE).groups()
+    assert penalties.of_few / 2 == int(half[0]) / int(half[1])
+    assert float(beyond) == pytest.approx(-np.log(CREDIBLE))

@@ -31,7 +31,7 @@ def test_shares_of_subtypes_are_added_up(rows):
     for k in range(2):
         of_one = ~s
         of_one[np.flatnonzero(s)[cluster == k]] = True
-        model = SARClassifier().fit(X[of_one], s[of_one])
+        model = SARClassifier(()).fit(X[of_one], s[of_one])
         share = s[of_one].mean()
         by_hand += (model.class_prior_ - share) / (1 - share)
     assert found.unlabelled_prior_ == pytest.approx(by_hand)

@@ -87,11 +87,11 @@ class Unnamed:
 def follows(sample: Sample, settings: Settings, none: SARFit) -> Unnamed | None:
     """Whether a fit that names the first columns explains the labels much better than ``none``."""
     first = ranked(sample, settings, none)[:-1][:LOOKED_AT]
-    told = sample.naming(first)
-    named = Recipe(told, cautious(settings)).fit().stack
-    if named.log_likelihood - none.stack.log_likelihood <= len(told.attributes) + VISIBLE:
+    named = sample.naming(first)
+    stack = Recipe(named, cautious(settings)).fit().stack
+    if stack.log_likelihood - none.stack.log_likelihood <= len(named.attributes) + VISIBLE:
         return None
-    return Unnamed(first.tolist(), named.class_prior)
+    return Unnamed(first.tolist(), stack.class_prior)
 
 
 def ranked(sample: Sample, settings: Settings, fit: SARFit) -> np.ndarray:

@@ -20,6 +20,7 @@ from sarlearn._validation import check_groups, resolve_features, validate_data
 from sarlearn.backends import refuse_dask
 from sarlearn.classifiers._store import KNOWN_PRIOR, known_prior, store_fit
 from sarlearn.classifiers.base import BACKGROUND, POS_LABEL, Input, LearnsPropensity
+from sarlearn.exceptions import InputWarning, warn
 from sarlearn.tables.columns import column_names, is_table
 from sarlearn.tables.encoder import TableEncoder
 
@@ -39,10 +40,10 @@ class SARClassifier(LearnsPropensity):
 
     Parameters
     ----------
-    propensity_features : names, indices, mask, callable on the names, or "auto", default=()
-        The columns that may decide who among the positives gets a label. Empty means that labels
-        fall at random (SCAR). "auto" is for tables where nobody can name them: it averages fits
-        that name none, and different ones, by how well they explain the labels.
+    propensity_features : names, indices, mask, callable on the names, or "auto", default="auto"
+        The columns that may decide who among the positives gets a label: name them if you can.
+        "auto" is for tables where nobody can: it averages fits that name none, and different ones,
+        by how well they explain the labels. Empty means that labels fall at random (SCAR).
     classifier_features : names, indices, boolean mask, or callable on the names, default=None
         The columns of the class model; None is all. Leave out what drives labelling and has no
         place in the class, such as effort, clinic or clerk.
@@ -163,7 +164,7 @@ class SARClassifier(LearnsPropensity):
 
     def __init__(
         self,
-        propensity_features=(),
+        propensity_features="auto",
         *,
         classifier_features=None,
         class_models=CLASS_MODELS,
@@ -287,16 +288,18 @@ class SARClassifier(LearnsPropensity):
         known = [] if names is None else list(names)
         if not (isinstance(spec, str) and spec == "auto") or spec in known:
             return resolve_features(spec, names, n_columns), False
+        why = ""
         if n_columns > MOST_CANDIDATES:
-            raise ValueError(
-                f'propensity_features="auto" ranks up to {MOST_CANDIDATES:,} columns; X has '
-                f"{n_columns:,}. Name those that labelling may depend on."
+            why = f"ranks up to {MOST_CANDIDATES:,} columns, and X has {n_columns:,}"
+        elif not self.single_sample:
+            why = "needs labelled and unlabelled rows of one sample"
+        if why:
+            text = (
+                f'propensity_features="auto" {why}: labels are taken to fall at random. Name the '
+                "columns that labelling may depend on, or () where it depends on none."
             )
-        if not self.single_sample:
-            raise ValueError(
-                'propensity_features="auto" needs labelled and unlabelled rows of one sample. With '
-                "single_sample=False name the columns that labelling may depend on."
-            )
+            warn(InputWarning("no-column-named", text))
+            return np.arange(0), False
         return np.arange(n_columns), True
 
     def _checked_models(self, X) -> tuple:

@@ -19,8 +19,8 @@ class SCARClassifier(LearnsPropensity):
     """Learn a classifier where every positive is equally likely to be labelled (SCAR).
 
     A class-prior estimator of your choice finds the label frequency, and a learner with this known
-    propensity finds the class probabilities. ``SARClassifier()`` makes the same assumption with its
-    own estimate of the class prior.
+    propensity finds the class probabilities. ``SARClassifier(())`` makes the same assumption with
+    its own estimate of the class prior.
 
     Parameters
     ----------

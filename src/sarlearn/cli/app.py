@@ -38,8 +38,8 @@ PROPENSITY = click.option(
     "--propensity",
     multiple=True,
     help="Column that decides who among the positives gets labelled. May be repeated, or a list: "
-    "a,b. Without any, all positives are taken to be equally likely to be labelled (SCAR). With "
-    "'auto', fits that name different columns are averaged: for where nobody can name them.",
+    "a,b. Without any, or with 'auto', fits that name different columns are averaged: for where "
+    "nobody can name them. With 'none', all positives are equally likely to be labelled (SCAR).",
 )
 PROPENSITY_ONLY = click.option(
     "--propensity-only",

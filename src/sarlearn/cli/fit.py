@@ -45,7 +45,7 @@ class Learning:
             of_class = [name for name in columns if name not in roles.propensity_only]
             settings["classifier_features"] = of_class
         if self.method == "sar":
-            spec = "auto" if roles.auto else named
+            spec = named if named or roles.at_random else "auto"
             return SARClassifier(spec, class_prior=prior, random_state=self.seed, **settings)
         if roles.auto:
             raise ValueError("--propensity auto: the method sar-em takes named columns only.")

@@ -41,6 +41,10 @@ def check_roles(**roles: Sequence[str | None]) -> None:
                 raise ValueError(f"The column {name!r} cannot be both {taken[name]} and {role}.")
 
 
+# In the place of a column that decides who gets labelled.
+WORDS = ("auto", "none")
+
+
 @dataclass(frozen=True)
 class Roles:
     """What columns of a table are for."""
@@ -58,6 +62,7 @@ class Roles:
     unlabelled: tuple[str, ...] = ()
     propensity_option: str = "propensity"
     auto: bool = False
+    at_random: bool = False
 
     def labels(self, column, *, word: str | None = None, must_occur: bool = True) -> Labels:
         """The label column, understood."""
@@ -88,10 +93,11 @@ class Roles:
         """The same with lists (a,b) taken apart, and every column that was named checked."""
         propensity = split_names(frame, self.propensity)
         only = split_names(frame, self.propensity_only)
-        auto = propensity == ("auto",) and "auto" not in frame.columns
-        if auto and only:
-            raise ValueError("--propensity auto cannot be combined with named columns.")
-        propensity = () if auto else propensity
+        (word,) = propensity if len(propensity) == 1 and propensity[0] in WORDS else ("",)
+        word = "" if word in frame.columns else word
+        if word and only:
+            raise ValueError(f"--propensity {word} cannot be combined with named columns.")
+        propensity = () if word else propensity
         drop = split_names(frame, self.drop)
         check_columns(
             frame,
@@ -111,7 +117,8 @@ class Roles:
             weight=[self.weight],
             groups=[self.groups] if self.groups != self.id_column else [],
         )
-        return replace(self, propensity=propensity, propensity_only=only, drop=drop, auto=auto)
+        named = replace(self, propensity=propensity, propensity_only=only, drop=drop)
+        return replace(named, auto=word == "auto", at_random=word == "none")
 
 
 def split_names(frame, names: Sequence[str]) -> tuple[str, ...]:

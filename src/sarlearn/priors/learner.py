@@ -26,7 +26,7 @@ class LearnerPrior(PriorEstimator):
     Parameters
     ----------
     learner : learner of this package, or a pipeline that ends with one, default=None
-        None is :class:`~sarlearn.SARClassifier`, which without propensity attributes assumes SCAR.
+        None is :class:`~sarlearn.SARClassifier` with labels at random (SCAR).
     single_sample : bool, default=True
         False for case-control data, the unlabelled rows drawn from the whole population: then
         `class_prior_` is the share of positives among them.
@@ -83,7 +83,7 @@ class LearnerPrior(PriorEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.learner or SARClassifier()).input_tags
+        tags.input_tags = get_tags(self.learner or SARClassifier(())).input_tags
         return tags
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -124,7 +124,7 @@ class LearnerPrior(PriorEstimator):
 
     def _fitted(self, X, y, groups, rows, labelled):
         """The learner fitted on some rows, and the share of positives among the unlabelled."""
-        learner = SARClassifier() if self.learner is None else clone(self.learner)
+        learner = SARClassifier(()) if self.learner is None else clone(self.learner)
         name, final = learner.steps[-1] if isinstance(learner, Pipeline) else ("", learner)
         if len(rows) < len(labelled):
             X, y, groups = (None if a is None else safe_indexing(a, rows) for a in (X, y, groups))
