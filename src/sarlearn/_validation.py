@@ -87,15 +87,12 @@ def encode_labels(s, *, warn_few: bool = True, pos_label=None) -> tuple[np.ndarr
             "checked and found negative are 0 in s, and 0 in audited, which is NaN for rows that "
             "nobody checked: fit(X, s, audited=...)."
         )
-    if not len(classes):
-        raise ValueError(
-            "There are no labels: s is empty, 0 rows while a minimum of 2 is required."
-        )
     if len(classes) < 2:
-        which = "no" if meaning(classes[0]) is False else "every"
+        only = (classes.tolist() or [0])[0]  # without a row none is labelled
+        which = "no" if meaning(only) is False else "every"
         raise ValueError(
-            f"s holds only one class, {classes.tolist()[0]!r}: {which} row is labelled. Learning "
-            "needs labelled rows (1) and unlabelled rows (0)."
+            f"s holds only one class, {only!r}: {which} row is labelled. Learning needs labelled "
+            "rows (1) and unlabelled rows (0)."
         )
     choice = choose(classes.tolist(), gaps=False, pos_label=pos_label)
     assert choice is not None  # two values always give one

@@ -15,6 +15,8 @@ from sarlearn.cli import run
 
 N = 1200
 TOLERANCE = 0.005
+# Rows in which words stand among numbers.
+STRAY = [17, 700]
 
 
 def clean(seed=1):
@@ -82,7 +84,7 @@ def nullable(table, path):
 
 def stray(table, path):
     table = table.assign(age=table["age"].astype(str))
-    table.loc[[17, 700], "age"] = ["?", "n. a."]
+    table.loc[STRAY, "age"] = ["?", "n. a."]
     table.to_csv(path, index=False)
 
 
@@ -115,7 +117,6 @@ def one_or_nan(table, path):
         (excel, "csv", [], None),
         (latin_1, "csv", [], r"was read as Windows-1252 \(Latin-1\)"),
         (nullable, "parquet", [], None),
-        (stray, "csv", [], r"'age' holds numbers, except in 2 of 1200 rows.*'\?' and 'n. a.'"),
         (money, "csv", [], None),
         (levels, "csv", [], "'postcode' has 1,0.. different values in 1,200 rows"),
         (dates, "csv", ["--drop", "seen"], None),
@@ -133,6 +134,17 @@ def test_the_class_prior_is_that_of_the_clean_twin(
     expected, err_of_twin = twin
     assert found == pytest.approx(expected, abs=TOLERANCE)
     assert re.search(said, err) if said else err == err_of_twin, err
+
+
+def test_stray_words_give_the_class_prior_of_gaps(folder, capsys):
+    """Of the clean twin it is another one: rows with a gap are other rows, and fold otherwise."""
+    table = clean()
+    stray(table, folder / "stray.csv")
+    found, err = prior(folder / "stray.csv", capsys)
+    assert re.search(r"'age' holds numbers, except in 2 of 1200 rows.*'\?' and 'n. a.'", err)
+    table.loc[STRAY, "age"] = np.nan
+    table.to_csv(folder / "gaps.csv", index=False)
+    assert found == pytest.approx(prior(folder / "gaps.csv", capsys)[0], abs=1e-9)
 
 
 def test_dates_give_the_class_prior_of_days(folder, capsys):

@@ -26,8 +26,8 @@ def test_no_table_both_chooses_and_judges():
     split = tomllib.loads(GRID.read_text(encoding="utf-8"))
     assert not set(split["choose"]["data_sets"]) & set(split["judge"]["data_sets"])
     choose, judge = load_configuration(GRID).experiments
-    assert sum(cell.fields["learner"] == "sar" for cell in choose.cells()) == 26 * 9
-    assert sum(cell.fields["learner"] == "sar" for cell in judge.cells()) == 22 * 9
+    assert sum(cell.fields["learner"] == "sar" for cell in choose.cells()) == 84 * 9
+    assert sum(cell.fields["learner"] == "sar" for cell in judge.cells()) == 27 * 9
 
 
 def test_cells_of_one_name_are_drawn_apart_and_the_same_every_time(table):
