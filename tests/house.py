@@ -152,15 +152,15 @@ def way_of(action: Callable[[], object], root: Path) -> Way:
 
 
 def way_of_a_fit(learner: str) -> Way:
-    """Of a learner of the top level, on 600 rows and 4 columns, the last for the propensity."""
+    """Of a learner of the top level, on 2,000 rows and 4 columns, the last for the propensity."""
     import numpy as np
 
     import sarlearn
 
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((600, 4))
-    y = rng.random(600) < 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))
-    s = y & (rng.random(600) < 1 / (1 + np.exp(-X[:, 3])))
+    X = rng.standard_normal((2000, 4))
+    y = rng.random(2000) < 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))
+    s = y & (rng.random(2000) < 1 / (1 + np.exp(-X[:, 3])))
     model = getattr(sarlearn, learner)([3])
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
@@ -187,7 +187,7 @@ def table() -> str:
     for name, value in found.items():
         limit = f"{LIMITS[name]:,}" if name in LIMITS else ""
         lines.append(f"{name:36}{value:>8,}{limit:>10}")
-    return "\n".join([*lines, f"(one fit: {learner}, 600 x 4)"])
+    return "\n".join([*lines, f"(one fit: {learner}, 2,000 x 4)"])
 
 
 def main() -> None:
