@@ -24,9 +24,8 @@ library was chosen on these runs. Data of the last three studies are the files p
 authors of the last (`experiments.data_sets.load_uci`); the positive class is theirs. Numbers in
 brackets are standard errors over labellings.
 
-What is said of `SARClassifier` with columns named or with "auto" was measured before its recipe got
-a second start, but for the tables with weak columns and the simulations of hidden labelling; told
-nothing, it hardly changed.
+What is said of `SARClassifier` with columns named was measured before its recipe got a second
+start, but for the tables with weak columns and the simulations of hidden labelling.
 """
 ECAI_2023 = """
 ## ECAI 2023: double logistic regression, accuracy

@@ -10,12 +10,12 @@ from ..harness.report_tools import table
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 OURS = {
-    "none": "**`SARClassifier`**",
-    "auto": '**the same, `"auto"`**',
+    "none": "**`SARClassifier(())`**",
+    "auto": "**`SARClassifier`**",
     "DEDPUL": "**DEDPUL, ours**",
     "PULSCAR": "**PULSCAR, ours**",
     "PULSNAR": "**PULSNAR, ours**",
-    "by cluster": "**`SARClassifier` by cluster**",
+    "by cluster": "**`SARClassifier(())` by cluster**",
 }
 # Those with a range.
 LEARNERS = ("none", "auto")
@@ -33,9 +33,10 @@ alpha, for each alpha and then over them. In letter to shuttle labelling follows
 a positive (SNAR), in wilt to mice it is random (SCAR). The rows that lose their label are those of
 the authors' programs, iteration by iteration.
 
-`SARClassifier` is told no column, for no column drives labelling here, or ranks columns itself
-("auto"). *By cluster* is PULSNAR's idea with it: labelled rows are clustered, each cluster is
-fitted beside all unlabelled rows, and the positives that are found are added up. PULSNAR and
+No column drives labelling here. `SARClassifier(())` takes labels as random, `SARClassifier` as it
+comes averages fits that name different columns. *By cluster* is PULSNAR's idea with it: labelled
+rows are clustered, each cluster is fitted beside all unlabelled rows, and the positives that are
+found are added up. PULSNAR and
 PULSCAR of ours are written from the paper, with LightGBM and `HistGradientBoostingClassifier` for
 XGBoost, one setting and one bandwidth rule for all tables where theirs have settings for each. Our
 DEDPUL is as it comes, on logistic scores.

@@ -250,5 +250,5 @@ def test_the_report_follows_the_tables(tmp_path):
     text = shares.text(tmp_path)
     assert "| letter | 0.150 | 0.050 | 0.038 | 0.194 | 0.176 | 0.164 | 0.148 | 0.200 |" in text
     assert "| letter | -0.150 | -0.150 |" in text
-    assert "| **`SARClassifier`** | SNAR | 50% | 100% | 100% |" in text
+    assert "| **`SARClassifier(())`** | SNAR | 50% | 100% | 100% |" in text
     assert text.count("Not measured yet.") == 3
