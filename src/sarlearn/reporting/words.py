@@ -350,11 +350,11 @@ def _from_numbers(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             "here is very uncertain.",
         )
     if not attributes:
-        yield (
-            "not-at-random",
-            "No propensity column was named, so every positive is taken to have the same chance "
-            "of being labelled (SCAR).",
-        )
+        why = "No propensity column was named, so every"
+        if summary["model"]["averaged"]:
+            why = "No fit that names columns explains the labels better, so every"
+        text = f"{why} positive is taken to have the same chance of being labelled (SCAR)."
+        yield "not-at-random", text
     if summary["propensity"]["lowest"] > 0.97:
         yield (
             "label-frequency-at-end",
