@@ -267,7 +267,7 @@ def take_apart(model, X, feature_names: Sequence[str] | None = None) -> Parts:
     if not hasattr(final, "predict_propensity"):
         raise TypeError(
             f"{type(final).__name__} has no propensity model (predict_propensity); pass a fitted "
-            "SAREMClassifier or a pipeline that ends in one."
+            "SARClassifier or a pipeline that ends in one."
         )
     if not sparse.issparse(matrix) and not hasattr(matrix, "shape"):
         matrix = np.asarray(matrix)
